@@ -1,0 +1,221 @@
+//! The error family, and the words that say where in a tree something went wrong.
+
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+
+/// The longest value that a message quotes, in characters.
+const LONGEST_VALUE: usize = 80;
+/// How many keys of a long path a message shows at each end.
+const PATH_ENDS: usize = 4;
+
+/// The classes of the family.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Family {
+    Base,
+    Value,
+    Type,
+    Structure,
+    LeafCount,
+    Circular,
+    KeyOrder,
+    Registration,
+    Node,
+    Context,
+}
+
+struct Member {
+    family: Family,
+    name: &'static str,
+    doc: &'static str,
+}
+
+const MEMBERS: [Member; 10] = [
+    Member {
+        family: Family::Base,
+        name: "PyTreeError",
+        doc: "Base of every error of this library.\n\n`path` is the key path at which it happened, as text (`\"['layers'][3].w\"`, `\"\"` for the root), or None.",
+    },
+    Member {
+        family: Family::Value,
+        name: "PyTreeValueError",
+        doc: "A PyTreeError that is a ValueError.",
+    },
+    Member {
+        family: Family::Type,
+        name: "PyTreeTypeError",
+        doc: "A PyTreeError that is a TypeError.",
+    },
+    Member {
+        family: Family::Structure,
+        name: "StructureError",
+        doc: "Trees or specs that do not fit together.",
+    },
+    Member {
+        family: Family::LeafCount,
+        name: "LeafCountError",
+        doc: "A number of leaves that a structure has no place for.",
+    },
+    Member {
+        family: Family::Circular,
+        name: "CircularTreeError",
+        doc: "A tree that contains itself.",
+    },
+    Member {
+        family: Family::KeyOrder,
+        name: "KeyOrderError",
+        doc: "Dict keys that can't be sorted, inside dict_insertion_ordered(False).",
+    },
+    Member {
+        family: Family::Registration,
+        name: "RegistrationError",
+        doc: "A registration that was refused; nothing of it is left behind.",
+    },
+    Member {
+        family: Family::Node,
+        name: "NodeError",
+        doc: "A flatten function that returned something other than (children, context) or (children, context, entries).",
+    },
+    Member {
+        family: Family::Context,
+        name: "ContextError",
+        doc: "A context that has no usable == or hash, so its structure can't be compared or hashed.",
+    },
+];
+
+static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+
+fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
+    CLASSES.get_or_try_init(py, || {
+        let mut made: Vec<Py<PyType>> = Vec::with_capacity(MEMBERS.len());
+        for member in &MEMBERS {
+            let made_already = |family: Family| made[family as usize].bind(py).clone();
+            let bases = match member.family {
+                Family::Base => PyTuple::new(py, [py.get_type::<PyException>()])?,
+                Family::Value => PyTuple::new(py, [made_already(Family::Base), py.get_type::<PyValueError>()])?,
+                Family::Type => PyTuple::new(py, [made_already(Family::Base), py.get_type::<PyTypeError>()])?,
+                Family::Structure | Family::Circular | Family::KeyOrder | Family::Registration => {
+                    PyTuple::new(py, [made_already(Family::Value)])?
+                }
+                Family::LeafCount => PyTuple::new(py, [made_already(Family::Structure)])?,
+                Family::Node | Family::Context => PyTuple::new(py, [made_already(Family::Type)])?,
+            };
+            let attributes = PyDict::new(py);
+            attributes.set_item("__module__", "clika_pytree")?;
+            attributes.set_item("__doc__", member.doc)?;
+            if matches!(member.family, Family::Base) {
+                attributes.set_item("path", py.None())?;
+            }
+            let cls = py.get_type::<PyType>().call1((member.name, bases, attributes))?;
+            made.push(cls.cast_into::<PyType>()?.unbind());
+        }
+        Ok(made)
+    })
+}
+
+/// Adds the classes of the family to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for (member, cls) in MEMBERS.iter().zip(classes(module.py())?) {
+        module.add(member.name, cls)?;
+    }
+    Ok(())
+}
+
+/// A place in a tree, as text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyPath(Vec<String>);
+
+impl KeyPath {
+    pub(crate) fn new(entries: Vec<String>) -> Self {
+        Self(entries)
+    }
+
+    /// The whole path: `['layers'][3].w`.
+    pub(crate) fn full(&self) -> String {
+        self.0.concat()
+    }
+
+    /// Where it is, for a message: "at ['layers'][3].w", "at the root"; the middle of a long path is left out.
+    pub(crate) fn place(&self) -> String {
+        if self.0.is_empty() {
+            return "at the root".to_owned();
+        }
+        let cut = |entry: &String| shorten(entry);
+        if self.0.len() <= 2 * PATH_ENDS {
+            return format!("at {}", self.0.iter().map(cut).collect::<String>());
+        }
+        let left_out = self.0.len() - 2 * PATH_ENDS;
+        let first: String = self.0[..PATH_ENDS].iter().map(cut).collect();
+        let last: String = self.0[self.0.len() - PATH_ENDS..].iter().map(cut).collect();
+        format!("at {first}…({left_out} more)…{last}")
+    }
+}
+
+/// Cuts text to the length that a message quotes.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().count() <= LONGEST_VALUE {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST_VALUE - 1).chain(['…']).collect()
+}
+
+/// What a message says of a value: its repr where that is short and safe to ask for, else its class.
+pub(crate) fn quote(value: &Bound<'_, PyAny>) -> String {
+    let class = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+    if is_plain(value) {
+        if let Ok(text) = value.repr() {
+            return shorten(&text.to_string_lossy());
+        }
+    }
+    format!("an object of class {class}")
+}
+
+/// Whether `repr` of it is quick and runs no user code.
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+    const LONGEST_TEXT: usize = 10_000;
+    value.is_none()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.cast_exact::<PyInt>().is_ok_and(|_| value.lt(u64::MAX).unwrap_or(false))
+        || value.cast_exact::<PyString>().is_ok_and(|text| text.len().is_ok_and(|length| length < LONGEST_TEXT))
+        || value.cast_exact::<PyBytes>().is_ok_and(|bytes| bytes.as_bytes().len() < LONGEST_TEXT)
+}
+
+/// An error of the family; `path` also becomes its attribute.
+#[cold]
+pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, message: &str) -> PyErr {
+    let make = || -> PyResult<PyErr> {
+        let cls = classes(py)?[family as usize].bind(py);
+        let instance = cls.call1((message,))?;
+        if let Some(path) = path {
+            instance.setattr(intern!(py, "path"), path.full())?;
+        }
+        Ok(PyErr::from_value(instance))
+    };
+    make().unwrap_or_else(|failure| failure)
+}
+
+/// Adds a line to an exception of the user's own code, which keeps its type.
+#[cold]
+pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: &str) {
+    let value = error.value(py);
+    // A class may refuse attributes or shadow `add_note`: the exception itself matters more than its note.
+    let _ = attach_note(value, note);
+}
+
+fn attach_note(value: &Bound<'_, PyAny>, note: &str) -> PyResult<()> {
+    let py = value.py();
+    if value.hasattr(intern!(py, "add_note"))? {
+        value.call_method1(intern!(py, "add_note"), (note,))?;
+        return Ok(());
+    }
+    // Python 3.10 has no `add_note`; tools that print notes read `__notes__`.
+    let name = intern!(py, "__notes__");
+    match value.getattr(name) {
+        Ok(notes) => notes.cast::<PyList>()?.append(note),
+        Err(_) => value.setattr(name, PyList::new(py, [note])?),
+    }
+}

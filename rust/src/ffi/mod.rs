@@ -1,0 +1,17 @@
+//! The thin layer over CPython's C interface: what the walks need and PyO3's safe types are too slow for.
+//!
+//! What holds here, and what every caller can rely on:
+//! - A [`Raw`] is a pointer to a live object. Whoever keeps one past a call that may run Python code owns a reference.
+//! - [`RefVec`] and [`Slots`] own one reference for each entry and give it back exactly once.
+//! - Everything runs with the GIL held; a `Python` token is asked for, or an object that proves it is at hand.
+//! - A container that Python can see is never half filled: its contents are complete before its first visitor.
+
+#![allow(unsafe_code)]
+
+mod cell;
+mod objects;
+mod refs;
+
+pub(crate) use cell::GilCell;
+pub(crate) use objects::*;
+pub(crate) use refs::{Raw, RefVec, Slots, into_raw, raw};

@@ -1,0 +1,277 @@
+//! Reading and making Python's own containers.
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::ffi;
+
+use super::{Raw, RefVec};
+
+/// The address of a class: what a walk compares. Only good while some instance of it is alive.
+pub(crate) type TypeAddress = usize;
+
+#[inline]
+pub(crate) fn type_address(object: Raw) -> TypeAddress {
+    // SAFETY: a `Raw` points to a live object.
+    unsafe { ffi::Py_TYPE(object.as_ptr()) as usize }
+}
+
+pub(crate) fn address_of(cls: &Bound<'_, PyType>) -> TypeAddress {
+    cls.as_type_ptr() as usize
+}
+
+#[inline]
+pub(crate) fn list_address() -> TypeAddress {
+    &raw const ffi::PyList_Type as usize
+}
+
+#[inline]
+pub(crate) fn tuple_address() -> TypeAddress {
+    &raw const ffi::PyTuple_Type as usize
+}
+
+#[inline]
+pub(crate) fn dict_address() -> TypeAddress {
+    &raw const ffi::PyDict_Type as usize
+}
+
+#[inline]
+pub(crate) fn str_address() -> TypeAddress {
+    &raw const ffi::PyUnicode_Type as usize
+}
+
+/// Whether the object has an address in memory that its class's instances get from the heap: such a class can die.
+pub(crate) fn is_heap_type(cls: &Bound<'_, PyType>) -> bool {
+    // SAFETY: the class is alive.
+    unsafe { (*cls.as_type_ptr()).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0 }
+}
+
+/// A new reference to a live object.
+#[inline]
+pub(crate) fn own(py: Python<'_>, object: Raw) -> Bound<'_, PyAny> {
+    // SAFETY: a `Raw` points to a live object.
+    unsafe { Bound::from_borrowed_ptr(py, object.as_ptr()) }
+}
+
+/// The items of an exact list.
+///
+/// # Safety
+/// `list` is a live list; no Python code runs while the slice is in use.
+#[inline]
+pub(crate) unsafe fn list_items<'a>(list: Raw) -> &'a [Raw] {
+    let list = list.as_ptr().cast::<ffi::PyListObject>();
+    // SAFETY: the items of a list that Python can see are never null, so the array reads as one of `NonNull`; an empty
+    // list may have no array at all.
+    unsafe {
+        let length = ffi::Py_SIZE(list.cast()).cast_unsigned();
+        if length == 0 { &[] } else { std::slice::from_raw_parts((*list).ob_item.cast(), length) }
+    }
+}
+
+/// The items of a tuple or of an instance of a subclass.
+///
+/// # Safety
+/// `tuple` is a live tuple, and it lives as long as the slice is in use.
+#[inline]
+pub(crate) unsafe fn tuple_items<'a>(tuple: Raw) -> &'a [Raw] {
+    let tuple = tuple.as_ptr().cast::<ffi::PyTupleObject>();
+    // SAFETY: the items of a tuple that Python can see are never null.
+    unsafe {
+        let length = ffi::Py_SIZE(tuple.cast()).cast_unsigned();
+        std::slice::from_raw_parts((&raw const (*tuple).ob_item).cast(), length)
+    }
+}
+
+/// The number of entries of a dict or of an instance of a subclass.
+#[inline]
+pub(crate) fn dict_len(dict: Raw) -> usize {
+    // SAFETY: callers hand in a live dict only (checked by its type's address).
+    unsafe { ffi::PyDict_Size(dict.as_ptr()).cast_unsigned() }
+}
+
+/// Steps through the entries of a dict in insertion order, borrowing them.
+pub(crate) struct DictEntries {
+    dict: Raw,
+    position: ffi::Py_ssize_t,
+}
+
+impl DictEntries {
+    /// # Safety
+    /// `dict` is a live dict; no Python code runs while this is in use.
+    #[inline]
+    pub(crate) unsafe fn new(dict: Raw) -> Self {
+        Self { dict, position: 0 }
+    }
+}
+
+impl Iterator for DictEntries {
+    type Item = (Raw, Raw);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Raw, Raw)> {
+        let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the promise of `new`; the pointers are set where the call says so.
+        unsafe {
+            if ffi::PyDict_Next(self.dict.as_ptr(), &raw mut self.position, &raw mut key, &raw mut value) == 0 {
+                return None;
+            }
+            Some((Raw::new_unchecked(key), Raw::new_unchecked(value)))
+        }
+    }
+}
+
+/// The value of a key, or nothing; may run the keys' own hash and equality.
+pub(crate) fn dict_get<'py>(
+    dict: &Bound<'py, PyAny>,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    // SAFETY: callers hand in a dict or an instance of a subclass; the result is borrowed and turned into a new
+    // reference before anything else runs.
+    unsafe {
+        let value = ffi::PyDict_GetItemWithError(dict.as_ptr(), key.as_ptr());
+        match Raw::new(value) {
+            Some(value) => Ok(Some(own(dict.py(), value))),
+            None if ffi::PyErr_Occurred().is_null() => Ok(None),
+            None => Err(PyErr::fetch(dict.py())),
+        }
+    }
+}
+
+/// The hash of an exact str, which runs no Python code.
+#[inline]
+pub(crate) fn str_hash(text: Raw) -> u64 {
+    // SAFETY: an exact str hashes in C and can't fail.
+    unsafe { ffi::PyObject_Hash(text.as_ptr()).cast_unsigned() as u64 }
+}
+
+/// Whether two exact strs have the same text.
+#[inline]
+pub(crate) fn str_equal(left: Raw, right: Raw) -> bool {
+    // SAFETY: both are live exact strs; comparing them runs no Python code and can't fail.
+    left == right || unsafe { ffi::PyUnicode_Compare(left.as_ptr(), right.as_ptr()) == 0 }
+}
+
+/// A list of the references from `start` on.
+pub(crate) fn list_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) -> PyResult<Bound<'py, PyList>> {
+    let count = (items.len() - start).cast_signed();
+    // SAFETY: the new list has room for `count` items and is filled before any Python code runs.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(count))?;
+        if count > 0 {
+            items.move_out(start, (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item);
+        }
+        Ok(list.cast_into_unchecked())
+    }
+}
+
+/// A tuple of the references from `start` on.
+pub(crate) fn tuple_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) -> PyResult<Bound<'py, PyTuple>> {
+    let count = (items.len() - start).cast_signed();
+    // SAFETY: the new tuple has room for `count` items and is filled before any Python code runs; the empty tuple is
+    // shared, and nothing is written to it.
+    unsafe {
+        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(count))?;
+        items.move_out(start, (&raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast());
+        Ok(tuple.cast_into_unchecked())
+    }
+}
+
+/// An instance of a tuple subclass with the references from `start` on, made without the class's `__new__`.
+pub(crate) fn tuple_instance_from<'py>(
+    cls: &Bound<'py, PyType>,
+    items: &mut RefVec,
+    start: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let count = (items.len() - start).cast_signed();
+    let cls_ptr = cls.as_type_ptr();
+    // SAFETY: callers hand in subclasses of tuple only (checked when the slot was filled), so `tp_alloc` gives an
+    // object with room for `count` items, which are set before any Python code runs.
+    unsafe {
+        let Some(alloc) = (*cls_ptr).tp_alloc else {
+            return Err(PyRuntimeError::new_err("a tuple class without an allocator"));
+        };
+        let instance = Bound::from_owned_ptr_or_err(cls.py(), alloc(cls_ptr, count))?;
+        items.move_out(start, (&raw mut (*instance.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast());
+        Ok(instance)
+    }
+}
+
+/// A new instance of a class, by the `__new__` of its built-in base and no other.
+pub(crate) fn new_instance<'py>(cls: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    let py = cls.py();
+    let cls_ptr = cls.as_type_ptr();
+    // SAFETY: the class is alive and keeps its bases alive; `tp_new` of the first class that is not made by a `class`
+    // statement is what `base.__new__(cls)` calls.
+    unsafe {
+        let mut base = cls_ptr;
+        while (*base).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0 && !(*base).tp_base.is_null() {
+            base = (*base).tp_base;
+        }
+        let Some(new) = (*base).tp_new else {
+            return Err(PyRuntimeError::new_err("a class without __new__ can't be rebuilt"));
+        };
+        let no_arguments = PyTuple::empty(py);
+        Bound::from_owned_ptr_or_err(py, new(cls_ptr, no_arguments.as_ptr(), std::ptr::null_mut()))
+    }
+}
+
+/// `object.__setattr__(instance, name, value)`: past a frozen class's own `__setattr__`, into slots and `__dict__`.
+pub(crate) fn set_field(
+    instance: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyString>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    // SAFETY: three live objects.
+    let status = unsafe { ffi::PyObject_GenericSetAttr(instance.as_ptr(), name.as_ptr(), value.as_ptr()) };
+    if status == 0 { Ok(()) } else { Err(PyErr::fetch(instance.py())) }
+}
+
+/// `callable(argument)` without building a tuple.
+#[inline]
+pub(crate) fn call_one<'py>(callable: &Bound<'py, PyAny>, argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: two live objects; the result is a new reference or an exception is set.
+    unsafe {
+        Bound::from_owned_ptr_or_err(callable.py(), ffi::PyObject_CallOneArg(callable.as_ptr(), argument.as_ptr()))
+    }
+}
+
+/// Calls with the references from `start` on as arguments, and gives them back.
+pub(crate) fn call_with<'py>(
+    callable: &Bound<'py, PyAny>,
+    arguments: &mut RefVec,
+    start: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = callable.py();
+    let result = {
+        let arguments = &arguments.as_slice()[start..];
+        // SAFETY: the references are owned by the stack during the call, none is a gap, and their layout is that of
+        // pointers.
+        unsafe {
+            Bound::from_owned_ptr_or_err(
+                py,
+                ffi::PyObject_Vectorcall(
+                    callable.as_ptr(),
+                    arguments.as_ptr().cast(),
+                    arguments.len(),
+                    std::ptr::null_mut(),
+                ),
+            )
+        }
+    };
+    arguments.truncate(py, start);
+    result
+}
+
+/// `dict[key] = value`; for keys other than exact strs this may run their hash and equality.
+#[inline]
+pub(crate) fn dict_set(dict: &Bound<'_, PyAny>, key: &Py<PyAny>, value: &Py<PyAny>) -> PyResult<()> {
+    // SAFETY: callers hand in a dict or an instance of a built-in subclass, and own key and value.
+    let status = unsafe { ffi::PyDict_SetItem(dict.as_ptr(), key.as_ptr(), value.as_ptr()) };
+    if status == 0 { Ok(()) } else { Err(PyErr::fetch(dict.py())) }
+}
+
+/// A new dict.
+pub(crate) fn new_dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    // SAFETY: the result is a new reference or an exception is set.
+    unsafe { Ok(Bound::from_owned_ptr_or_err(py, ffi::PyDict_New())?.cast_into_unchecked()) }
+}

@@ -1,0 +1,229 @@
+//! Owned references in plain memory.
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+
+/// A pointer to a live object; it owns nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub(crate) struct Raw(NonNull<ffi::PyObject>);
+
+// SAFETY: the pointer is only followed with the GIL held.
+unsafe impl Send for Raw {}
+// SAFETY: as above.
+unsafe impl Sync for Raw {}
+
+impl Raw {
+    /// # Safety
+    /// `pointer` is that of a live object.
+    #[inline]
+    pub(crate) unsafe fn new_unchecked(pointer: *mut ffi::PyObject) -> Self {
+        // SAFETY: objects have no null address.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+
+    #[inline]
+    pub(crate) fn new(pointer: *mut ffi::PyObject) -> Option<Self> {
+        NonNull::new(pointer).map(Self)
+    }
+
+    #[inline]
+    pub(crate) fn as_ptr(self) -> *mut ffi::PyObject {
+        self.0.as_ptr()
+    }
+}
+
+/// A stack of owned references (or gaps), whose memory is asked for fallibly.
+#[derive(Default)]
+pub(crate) struct RefVec {
+    items: Vec<Option<Raw>>,
+}
+
+// SAFETY: the references are only touched with the GIL held.
+unsafe impl Send for RefVec {}
+// SAFETY: as above.
+unsafe impl Sync for RefVec {}
+
+#[cold]
+fn no_memory() -> PyErr {
+    PyMemoryError::new_err("clika_pytree: not enough memory to walk this tree")
+}
+
+impl RefVec {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    #[inline]
+    pub(crate) fn reserve(&mut self, additional: usize) -> PyResult<()> {
+        self.items.try_reserve(additional).map_err(|_| no_memory())
+    }
+
+    /// Takes over the reference.
+    #[inline]
+    pub(crate) fn push(&mut self, object: Bound<'_, PyAny>) -> PyResult<()> {
+        self.reserve(1)?;
+        self.items.push(Raw::new(object.into_ptr()));
+        Ok(())
+    }
+
+    /// Adds a reference to a live object.
+    #[inline]
+    pub(crate) fn push_new(&mut self, object: Raw) -> PyResult<()> {
+        self.reserve(1)?;
+        // SAFETY: a `Raw` points to a live object.
+        unsafe { ffi::Py_INCREF(object.as_ptr()) };
+        self.items.push(Some(object));
+        Ok(())
+    }
+
+    /// Takes over a reference that some other owner gave up.
+    #[inline]
+    pub(crate) fn push_stolen(&mut self, object: Raw) -> PyResult<()> {
+        if let Err(error) = self.reserve(1) {
+            // SAFETY: the reference is ours, and nobody else gives it back.
+            unsafe { ffi::Py_DECREF(object.as_ptr()) };
+            return Err(error);
+        }
+        self.items.push(Some(object));
+        Ok(())
+    }
+
+    /// Leaves a slot empty.
+    pub(crate) fn push_gap(&mut self) -> PyResult<()> {
+        self.reserve(1)?;
+        self.items.push(None);
+        Ok(())
+    }
+
+    /// The entries, as PyO3 knows them.
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[Option<Py<PyAny>>] {
+        // SAFETY: `Py` is a transparent `NonNull`, and an `Option` of either has the same layout. The references stay
+        // ours: a shared slice can't drop them.
+        unsafe { &*(std::ptr::from_ref(self.items.as_slice()) as *const [Option<Py<PyAny>>]) }
+    }
+
+    /// Gives back the references from `start` on. Finalizers may run; what lies before `start` stays valid.
+    #[inline]
+    pub(crate) fn truncate(&mut self, _py: Python<'_>, start: usize) {
+        while self.items.len() > start {
+            if let Some(Some(item)) = self.items.pop() {
+                // SAFETY: the reference was ours and has left the stack.
+                unsafe { ffi::Py_DECREF(item.as_ptr()) };
+            }
+        }
+    }
+
+    /// Moves the references from `start` on out to `target`, which has room for them; the caller owns them now.
+    ///
+    /// # Safety
+    /// `target` has room for `len() - start` pointers, and none of the entries is a gap.
+    #[inline]
+    pub(crate) unsafe fn move_out(&mut self, start: usize, target: *mut *mut ffi::PyObject) {
+        let count = self.items.len() - start;
+        // SAFETY: the caller gives the room; an `Option<NonNull>` has the layout of a pointer. The length is cut, so
+        // the references change their owner.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.items.as_ptr().add(start).cast(), target, count);
+            self.items.set_len(start);
+        }
+    }
+
+    /// Moves `count` entries of `source`, from `start` on, to the end of this one and leaves gaps there.
+    #[inline]
+    pub(crate) fn move_from(&mut self, source: &mut Self, start: usize, count: usize) -> PyResult<()> {
+        self.reserve(count)?;
+        for entry in &mut source.items[start..start + count] {
+            self.items.push(entry.take());
+        }
+        Ok(())
+    }
+
+    /// Takes the reference out of its slot.
+    #[inline]
+    pub(crate) fn take<'py>(&mut self, py: Python<'py>, index: usize) -> Option<Bound<'py, PyAny>> {
+        // SAFETY: the entry is an owned reference, and it has left its slot.
+        self.items.get_mut(index)?.take().map(|item| unsafe { Bound::from_owned_ptr(py, item.as_ptr()) })
+    }
+
+    /// Copies the content into an array of just its size.
+    pub(crate) fn drain_to_slots(&mut self) -> PyResult<Slots> {
+        let mut exact = Vec::new();
+        exact.try_reserve_exact(self.items.len()).map_err(|_| no_memory())?;
+        exact.append(&mut self.items);
+        Ok(Slots(exact.into_boxed_slice()))
+    }
+
+    /// How many entries fit without asking for memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.items.capacity()
+    }
+}
+
+impl Drop for RefVec {
+    fn drop(&mut self) {
+        while let Some(item) = self.items.pop() {
+            if let Some(item) = item {
+                // SAFETY: the reference was ours and has left the stack; values of this type die with the GIL held.
+                unsafe { ffi::Py_DECREF(item.as_ptr()) };
+            }
+        }
+    }
+}
+
+/// The Python objects of a structure. One structure owns them: it alone shows them to the garbage collector.
+#[derive(Default)]
+pub(crate) struct Slots(Box<[Option<Raw>]>);
+
+// SAFETY: the references are only touched with the GIL held.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
+
+impl Slots {
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[Option<Py<PyAny>>] {
+        // SAFETY: the layouts are the same (see `RefVec::as_slice`), and a shared slice can't drop the references.
+        unsafe { &*(std::ptr::from_ref(&*self.0) as *const [Option<Py<PyAny>>]) }
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> &[Option<Raw>] {
+        &self.0
+    }
+
+    pub(crate) fn get<'a, 'py>(&'a self, py: Python<'py>, index: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        Some(self.as_slice().get(index)?.as_ref()?.bind_borrowed(py))
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for item in &mut self.0 {
+            if let Some(item) = item.take() {
+                // SAFETY: the reference was ours and has left its slot; structures die with the GIL held.
+                unsafe { ffi::Py_DECREF(item.as_ptr()) };
+            }
+        }
+    }
+}
+
+/// The pointer of a live object.
+#[inline]
+pub(crate) fn raw(object: &Bound<'_, PyAny>) -> Raw {
+    // SAFETY: a bound object is never null.
+    unsafe { Raw::new_unchecked(object.as_ptr()) }
+}
+
+/// Gives up the reference of an object to whoever takes the pointer.
+#[inline]
+pub(crate) fn into_raw(object: Bound<'_, PyAny>) -> Raw {
+    let object = ManuallyDrop::new(object);
+    raw(&object)
+}

@@ -1,0 +1,46 @@
+//! `clika_pytree._native`: trees of Python containers, taken apart and put together.
+//!
+//! Rooms, from the ground up; each one knows only those above it in this list.
+//!
+//! - [`structure`]: the shape of a tree as numbers, without Python.
+//! - [`errors`]: the error family and the words that name a place in a tree.
+//! - [`ffi`]: the unsafe ground, owned references and CPython's containers.
+//! - [`values`]: keys and contexts compared by exact type and bits.
+//! - [`registry`]: which classes are nodes.
+//! - [`spec`]: a structure with its Python objects.
+//! - [`walk`]: taking trees apart and putting them together.
+//! - [`python`]: the functions and classes that Python sees.
+
+mod errors;
+mod ffi;
+mod python;
+mod registry;
+mod spec;
+mod structure;
+mod values;
+mod walk;
+
+/// The native part of `clika_pytree`.
+#[pyo3::pymodule(gil_used = true)]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::python::functions::{
+        tree_flatten, tree_iter, tree_leaves, tree_map, tree_map_, tree_map_only, tree_map_only_, tree_structure,
+        tree_unflatten,
+    };
+    #[pymodule_export]
+    use crate::python::treespec::{TreeSpec, treespec_from_state};
+    #[pymodule_export]
+    use crate::registry::{Registration, add, find, is_registered, registered, remove};
+    #[pymodule_export]
+    use crate::walk::{DictInsertionOrdered, TreeIter};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("build_profile", env!("CLIKA_PYTREE_PROFILE"))?;
+        crate::errors::add_to(module)
+    }
+}

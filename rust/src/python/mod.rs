@@ -1,0 +1,4 @@
+//! What Python sees: signatures and argument checks, and nothing else.
+
+pub(crate) mod functions;
+pub(crate) mod treespec;

@@ -1,0 +1,259 @@
+//! One registered class.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use crate::ffi;
+use crate::structure::{Kind, Mixer};
+
+/// A dropped field that has a default: its name, and the default or what makes one.
+pub(crate) struct DroppedDefault {
+    pub(crate) name: Py<PyString>,
+    pub(crate) value: Py<PyAny>,
+    pub(crate) is_factory: bool,
+}
+
+/// How the instances of a registered class come apart and are put together.
+pub(crate) enum Manner {
+    Functions { flatten: Py<PyAny>, unflatten: Py<PyAny>, with_keys: Option<Py<PyAny>> },
+    Fields { data: Vec<Py<PyString>>, meta: Vec<Py<PyString>>, defaults: Vec<DroppedDefault>, init: bool },
+    Static,
+}
+
+/// How a class is registered: an immutable record that the specs of its instances hold on to.
+///
+/// Made by `register_pytree_node`, `register_dataclass` and `register_static`.
+#[pyclass(frozen, module = "clika_pytree._native")]
+pub(crate) struct Registration {
+    pub(crate) cls: Py<PyType>,
+    pub(crate) namespace: String,
+    pub(crate) manner: Manner,
+    serialized_type_name: Option<Py<PyAny>>,
+    to_dumpable_context: Option<Py<PyAny>>,
+    from_dumpable_context: Option<Py<PyAny>>,
+}
+
+fn class_of<'py>(cls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyType>> {
+    cls.cast::<PyType>().cloned().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "only a class can be registered, got {}: pass the class itself",
+            crate::errors::quote(cls)
+        ))
+    })
+}
+
+/// Field names as interned strs: attribute look-up compares interned names by address.
+fn interned(names: &[Bound<'_, PyString>]) -> Vec<Py<PyString>> {
+    names.iter().map(|name| PyString::intern(name.py(), &name.to_string_lossy()).unbind()).collect()
+}
+
+impl Registration {
+    pub(crate) fn node_kind(&self) -> Kind {
+        match self.manner {
+            Manner::Functions { .. } => Kind::Custom,
+            Manner::Fields { .. } => Kind::Dataclass,
+            Manner::Static => Kind::Static,
+        }
+    }
+
+    /// The name of the class, for messages.
+    pub(crate) fn class_name(&self, py: Python<'_>) -> String {
+        self.cls.bind(py).name().map_or_else(|_| "a class".to_owned(), |name| name.to_string())
+    }
+
+    /// The part of it that a structure's hash covers: class and namespace.
+    pub(crate) fn identity(&self, py: Python<'_>) -> u64 {
+        let mut mixer = Mixer::new(ffi::address_of(self.cls.bind(py)) as u64);
+        self.namespace.bytes().for_each(|byte| mixer.add(u64::from(byte)));
+        mixer.finish()
+    }
+
+    /// Whether two registrations are of one class, taken apart in the same manner, in one namespace.
+    pub(crate) fn is_same_class(&self, other: &Self) -> bool {
+        self.cls.is(&other.cls) && self.namespace == other.namespace && self.node_kind() == other.node_kind()
+    }
+}
+
+#[pymethods]
+impl Registration {
+    /// A class taken apart and put together by functions.
+    #[staticmethod]
+    #[pyo3(signature = (cls, namespace, flatten_fn, unflatten_fn, flatten_with_keys_fn=None, serialized_type_name=None,
+        to_dumpable_context=None, from_dumpable_context=None))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of register_pytree_node, handed on")]
+    fn function(
+        cls: &Bound<'_, PyAny>,
+        namespace: String,
+        flatten_fn: Py<PyAny>,
+        unflatten_fn: Py<PyAny>,
+        flatten_with_keys_fn: Option<Py<PyAny>>,
+        serialized_type_name: Option<Py<PyAny>>,
+        to_dumpable_context: Option<Py<PyAny>>,
+        from_dumpable_context: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let manner = Manner::Functions { flatten: flatten_fn, unflatten: unflatten_fn, with_keys: flatten_with_keys_fn };
+        let cls = class_of(cls)?.unbind();
+        Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
+    }
+
+    /// A dataclass taken apart by its fields.
+    #[staticmethod]
+    #[pyo3(signature = (cls, namespace, data_fields, meta_fields, defaults, init, serialized_type_name=None,
+        to_dumpable_context=None, from_dumpable_context=None))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of register_dataclass, handed on")]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
+    fn dataclass(
+        cls: &Bound<'_, PyAny>,
+        namespace: String,
+        data_fields: Vec<Bound<'_, PyString>>,
+        meta_fields: Vec<Bound<'_, PyString>>,
+        defaults: Vec<(Py<PyString>, Py<PyAny>, bool)>,
+        init: bool,
+        serialized_type_name: Option<Py<PyAny>>,
+        to_dumpable_context: Option<Py<PyAny>>,
+        from_dumpable_context: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let cls = class_of(cls)?.unbind();
+        let defaults = defaults.into_iter();
+        let manner = Manner::Fields {
+            data: interned(&data_fields),
+            meta: interned(&meta_fields),
+            defaults: defaults.map(|(name, value, is_factory)| DroppedDefault { name, value, is_factory }).collect(),
+            init,
+        };
+        Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
+    }
+
+    /// A class whose instances are childless nodes.
+    #[staticmethod]
+    #[pyo3(name = "static", signature = (cls, namespace, serialized_type_name=None, to_dumpable_context=None,
+        from_dumpable_context=None))]
+    fn of_static(
+        cls: &Bound<'_, PyAny>,
+        namespace: String,
+        serialized_type_name: Option<Py<PyAny>>,
+        to_dumpable_context: Option<Py<PyAny>>,
+        from_dumpable_context: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let cls = class_of(cls)?.unbind();
+        let manner = Manner::Static;
+        Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
+    }
+
+    /// The registered class.
+    #[getter]
+    fn cls(&self, py: Python<'_>) -> Py<PyType> {
+        self.cls.clone_ref(py)
+    }
+
+    /// The namespace it is registered in; `""` is the global one.
+    #[getter]
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// `"custom"`, `"dataclass"` or `"static"`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.node_kind().name()
+    }
+
+    /// The function that takes an instance apart, or None.
+    #[getter]
+    fn flatten_fn(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.manner {
+            Manner::Functions { flatten, .. } => Some(flatten.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    /// The function that puts an instance together, or None.
+    #[getter]
+    fn unflatten_fn(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.manner {
+            Manner::Functions { unflatten, .. } => Some(unflatten.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    /// The function that takes an instance apart into children with their keys, or None.
+    #[getter]
+    fn flatten_with_keys_fn(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.manner {
+            Manner::Functions { with_keys, .. } => with_keys.as_ref().map(|function| function.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    /// The names of the fields that are children.
+    #[getter]
+    fn data_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.manner {
+            Manner::Fields { data, .. } => PyTuple::new(py, data),
+            _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    /// The names of the fields that ride the context.
+    #[getter]
+    fn meta_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.manner {
+            Manner::Fields { meta, .. } => PyTuple::new(py, meta),
+            _ => Ok(PyTuple::empty(py)),
+        }
+    }
+
+    /// The name under which documents know the class, or None.
+    #[getter]
+    fn serialized_type_name(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.serialized_type_name.as_ref().map(|name| name.clone_ref(py))
+    }
+
+    /// The function that makes plain values of a context, or None.
+    #[getter]
+    fn to_dumpable_context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.to_dumpable_context.as_ref().map(|function| function.clone_ref(py))
+    }
+
+    /// The function that makes a context of plain values, or None.
+    #[getter]
+    fn from_dumpable_context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.from_dumpable_context.as_ref().map(|function| function.clone_ref(py))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("Registration({}, kind='{}', namespace='{}')", self.class_name(py), self.kind(), self.namespace)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Py<PyType>, String))> {
+        let py = slf.py();
+        let load = py.import("clika_pytree._native")?.getattr("registered")?;
+        Ok((load, (slf.get().cls.clone_ref(py), slf.get().namespace.clone())))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.cls)?;
+        match &self.manner {
+            Manner::Functions { flatten, unflatten, with_keys } => {
+                visit.call(flatten)?;
+                visit.call(unflatten)?;
+                visit.call(with_keys)?;
+            }
+            Manner::Fields { data, meta, defaults, .. } => {
+                for name in data.iter().chain(meta) {
+                    visit.call(name)?;
+                }
+                for default in defaults {
+                    visit.call(&default.name)?;
+                    visit.call(&default.value)?;
+                }
+            }
+            Manner::Static => {}
+        }
+        visit.call(&self.serialized_type_name)?;
+        visit.call(&self.to_dumpable_context)?;
+        visit.call(&self.from_dumpable_context)
+    }
+}

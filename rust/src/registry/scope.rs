@@ -1,0 +1,74 @@
+//! What is remembered of classes, for one search order of namespaces.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use hashbrown::HashMap;
+use pyo3::Python;
+
+use super::Class;
+use crate::ffi::{GilCell, TypeAddress};
+
+/// Hashes an address by one multiplication.
+#[derive(Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        let mixed = (value as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+pub(crate) type AddressMap<V> = HashMap<TypeAddress, V, BuildHasherDefault<AddressHasher>>;
+
+/// One search order of namespaces: the names, then the global registrations. Lives as long as the process.
+pub(crate) struct Scope {
+    pub(super) namespaces: Vec<String>,
+    known: GilCell<Known>,
+}
+
+/// What classes turned out to be, as of one state of the registrations.
+struct Known {
+    generation: u64,
+    classes: AddressMap<Class>,
+}
+
+// The addresses of registrations are only followed with the GIL held.
+impl Scope {
+    pub(super) fn new(namespaces: Vec<String>) -> Self {
+        let classes = AddressMap::default();
+        Self { namespaces, known: GilCell::new(Known { generation: 0, classes }) }
+    }
+
+    /// What a class is, where that is known.
+    #[inline]
+    pub(super) fn recall(&self, py: Python<'_>, class: TypeAddress, generation: u64) -> Option<Class> {
+        self.known.with(py, |known| {
+            if known.generation == generation { known.classes.get(&class).copied() } else { None }
+        })
+    }
+
+    pub(super) fn remember(&self, py: Python<'_>, address: TypeAddress, class: Class, generation: u64) {
+        self.known.with(py, |known| {
+            if known.generation != generation {
+                known.classes.clear();
+                known.generation = generation;
+            }
+            known.classes.insert(address, class);
+        });
+    }
+
+    pub(super) fn forget(&self, py: Python<'_>, address: TypeAddress) {
+        self.known.with(py, |known| known.classes.remove(&address));
+    }
+}

@@ -1,0 +1,267 @@
+//! The table of registrations, and the look-up of a class.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use super::class::{builtin_kind, builtins};
+use super::registration::Registration;
+use super::scope::{AddressMap, Scope};
+use super::Class;
+use crate::errors::{Family, error};
+use crate::ffi::{self, GilCell, TypeAddress};
+use crate::structure::Kind;
+use crate::values::is_namedtuple_class;
+
+/// All registrations, by the class's address; a class has one for each namespace that knows it.
+static REGISTRATIONS: GilCell<Option<AddressMap<Vec<Py<Registration>>>>> = GilCell::new(None);
+
+/// Changes with every registration: what was remembered under an older number is out of date.
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+
+/// The scopes of all search orders in use, and the weak references to the classes they remember.
+static SCOPES: GilCell<Option<HashMap<Vec<String>, &'static Scope, hashbrown::DefaultHashBuilder>>> =
+    GilCell::new(None);
+static WATCHED: GilCell<Option<AddressMap<Py<PyAny>>>> = GilCell::new(None);
+
+static GLOBAL: PyOnceLock<&'static Scope> = PyOnceLock::new();
+
+/// The scope of a `namespace=` argument: a name, or a tuple of names; nothing means the global one.
+pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> PyResult<&'static Scope> {
+    let Some(namespace) = namespace else {
+        return global_scope(py);
+    };
+    if let Ok(name) = namespace.cast::<PyString>() {
+        let name = name.to_str()?;
+        return if name.is_empty() { global_scope(py) } else { Ok(named_scope(py, vec![name.to_owned()])) };
+    }
+    let Ok(names) = namespace.cast::<PyTuple>() else {
+        return Err(namespace_error(py, namespace));
+    };
+    let mut searched: Vec<String> = Vec::with_capacity(names.len());
+    for name in names.iter() {
+        let name = name.cast::<PyString>().map_err(|_| namespace_error(py, namespace))?;
+        let name = name.to_str()?.to_owned();
+        if !name.is_empty() && !searched.contains(&name) {
+            searched.push(name);
+        }
+    }
+    if searched.is_empty() { global_scope(py) } else { Ok(named_scope(py, searched)) }
+}
+
+#[cold]
+fn namespace_error(py: Python<'_>, namespace: &Bound<'_, PyAny>) -> PyErr {
+    let message = format!("namespace must be a str or a tuple of str, got {}", crate::errors::quote(namespace));
+    error(py, Family::Type, None, &message)
+}
+
+#[inline]
+fn global_scope(py: Python<'_>) -> PyResult<&'static Scope> {
+    GLOBAL.get_or_try_init(py, || Ok(named_scope(py, Vec::new()))).copied()
+}
+
+fn named_scope(py: Python<'_>, namespaces: Vec<String>) -> &'static Scope {
+    SCOPES.with(py, |scopes| {
+        let scopes = scopes.get_or_insert_default();
+        if let Some(scope) = scopes.get(&namespaces) {
+            return *scope;
+        }
+        // A program names a handful of namespaces, and walks in progress refer to their scope.
+        let scope: &'static Scope = Box::leak(Box::new(Scope::new(namespaces.clone())));
+        scopes.insert(namespaces, scope);
+        scope
+    })
+}
+
+impl Scope {
+    /// What a class is, where that is remembered; runs no Python code.
+    #[inline]
+    pub(crate) fn known(&self, py: Python<'_>, class: TypeAddress) -> Option<Class> {
+        self.recall(py, class, GENERATION.load(Ordering::Relaxed))
+    }
+
+    /// What a class is; may run Python code (a metaclass's attribute look-up).
+    #[cold]
+    pub(crate) fn resolve(&self, cls: &Bound<'_, PyType>) -> PyResult<Class> {
+        let py = cls.py();
+        let address = ffi::address_of(cls);
+        let generation = GENERATION.load(Ordering::Relaxed);
+        let class = match self.registered(py, address) {
+            Some(registration) => {
+                let kind = registration.bind(py).get().node_kind();
+                // The table owns it: the address is good for as long as the generation.
+                Class::Registered(kind, ffi::raw(registration.bind(py)))
+            }
+            None => match builtin_kind(py, address)? {
+                Some(kind) => Class::Builtin(kind),
+                None if is_namedtuple_class(cls)? => Class::Builtin(Kind::NamedTuple),
+                None => Class::Leaf,
+            },
+        };
+        watch(cls)?;
+        if GENERATION.load(Ordering::Relaxed) == generation {
+            self.remember(py, address, class, generation);
+            return Ok(class);
+        }
+        self.resolve(cls)
+    }
+
+    fn registered(&self, py: Python<'_>, class: TypeAddress) -> Option<Py<Registration>> {
+        let names = self.namespaces.iter().map(String::as_str).chain([""]);
+        REGISTRATIONS.with(py, |table| {
+            let of_class = table.as_ref()?.get(&class)?;
+            for name in names {
+                if let Some(found) = of_class.iter().find(|registration| registration.get().namespace == name) {
+                    return Some(found.clone_ref(py));
+                }
+            }
+            None
+        })
+    }
+}
+
+/// Has the class forgotten everywhere when it dies: a new class may get its address.
+fn watch(cls: &Bound<'_, PyType>) -> PyResult<()> {
+    let py = cls.py();
+    let address = ffi::address_of(cls);
+    let watched = || WATCHED.with(py, |watched| watched.get_or_insert_default().contains_key(&address));
+    if !ffi::is_heap_type(cls) || watched() {
+        return Ok(());
+    }
+    let weakref = py.import("weakref")?.getattr("ref")?.call1((cls, ClassWatch { address }))?;
+    // User code may have run meanwhile and have put its own there: dropped only once the table is let go.
+    let replaced = WATCHED.with(py, |watched| watched.get_or_insert_default().insert(address, weakref.unbind()));
+    drop(replaced);
+    Ok(())
+}
+
+/// Called when a remembered class dies.
+#[pyclass(frozen)]
+struct ClassWatch {
+    address: TypeAddress,
+}
+
+#[pymethods]
+impl ClassWatch {
+    fn __call__(&self, py: Python<'_>, _reference: &Bound<'_, PyAny>) {
+        let scopes: Vec<&'static Scope> =
+            SCOPES.with(py, |scopes| scopes.iter().flat_map(|scopes| scopes.values().copied()).collect());
+        for scope in scopes {
+            scope.forget(py, self.address);
+        }
+        let gone = WATCHED.with(py, |watched| watched.as_mut().and_then(|watched| watched.remove(&self.address)));
+        drop(gone);
+    }
+}
+
+/// Adds a registration, or says why not; then nothing has changed.
+#[pyfunction(name = "register")]
+pub(crate) fn add(py: Python<'_>, registration: Py<Registration>) -> PyResult<()> {
+    let record = registration.get();
+    let address = ffi::address_of(record.cls.bind(py));
+    if builtin_kind(py, address)?.is_some() {
+        let message = format!("{} is a built-in container and can't be registered again", record.class_name(py));
+        return Err(error(py, Family::Registration, None, &message));
+    }
+    let refused = REGISTRATIONS.with(py, |table| {
+        let of_class = table.get_or_insert_default().entry(address).or_default();
+        if of_class.iter().any(|other| other.get().namespace == record.namespace) {
+            return true;
+        }
+        of_class.push(registration.clone_ref(py));
+        false
+    });
+    if refused {
+        let name = record.class_name(py);
+        let (place, argument) = match record.namespace.as_str() {
+            "" => ("the global namespace".to_owned(), String::new()),
+            space => (format!("namespace '{space}'"), format!(", namespace='{space}'")),
+        };
+        let message = format!(
+            "{name} is already registered in {place}: call unregister_pytree_node({name}{argument}) first, or register it \
+             in another namespace"
+        );
+        return Err(error(py, Family::Registration, None, &message));
+    }
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Takes a registration back; its specs keep it.
+#[pyfunction(name = "unregister", signature = (cls, namespace=""))]
+pub(crate) fn remove(py: Python<'_>, cls: &Bound<'_, PyType>, namespace: &str) -> PyResult<Py<Registration>> {
+    let address = ffi::address_of(cls);
+    let removed = REGISTRATIONS.with(py, |table| {
+        let table = table.as_mut()?;
+        let of_class = table.get_mut(&address)?;
+        let index = of_class.iter().position(|registration| registration.get().namespace == namespace)?;
+        let removed = of_class.remove(index);
+        if of_class.is_empty() {
+            table.remove(&address);
+        }
+        Some(removed)
+    });
+    let Some(removed) = removed else {
+        let hint = if builtin_kind(py, address)?.is_some() { ": built-in containers are always nodes" } else { "" };
+        return Err(not_registered(cls, namespace, hint));
+    };
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    Ok(removed)
+}
+
+/// The registration that a call with this namespace finds for a class, or None.
+#[pyfunction(name = "lookup", signature = (cls, namespace=None))]
+pub(crate) fn find(
+    py: Python<'_>,
+    cls: &Bound<'_, PyType>,
+    namespace: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Py<Registration>>> {
+    Ok(scope_of(py, namespace)?.registered(py, ffi::address_of(cls)))
+}
+
+/// The registration of a class in just this namespace; for pickle only.
+///
+/// Raises `RegistrationError` where there is none.
+#[pyfunction]
+pub(crate) fn registered(py: Python<'_>, cls: &Bound<'_, PyType>, namespace: &str) -> PyResult<Py<Registration>> {
+    let address = ffi::address_of(cls);
+    let found = REGISTRATIONS.with(py, |table| {
+        let of_class = table.as_ref()?.get(&address)?;
+        of_class.iter().find(|registration| registration.get().namespace == namespace).map(|found| found.clone_ref(py))
+    });
+    found.ok_or_else(|| not_registered(cls, namespace, ": register it before loading what was pickled with it"))
+}
+
+#[cold]
+fn not_registered(cls: &Bound<'_, PyType>, namespace: &str, hint: &str) -> PyErr {
+    let name = cls.name().map_or_else(|_| "the class".to_owned(), |name| name.to_string());
+    let place = match namespace {
+        "" => "the global namespace".to_owned(),
+        space => format!("namespace '{space}'"),
+    };
+    error(cls.py(), Family::Registration, None, &format!("{name} is not registered in {place}{hint}"))
+}
+
+/// Whether instances of a class are nodes because it is a built-in container or registered.
+///
+/// `namespace` is a name or a tuple of names, searched in order; the global registrations come last. A namedtuple class
+/// is a node without being registered, so it counts only where it is.
+///
+/// Raises `TypeError` if `cls` is not a class.
+///
+/// >>> import clika_pytree as crt
+/// >>> crt.is_registered(dict), crt.is_registered(set)
+/// (True, False)
+#[pyfunction(signature = (cls, namespace=None), text_signature = "(cls, namespace='')")]
+pub(crate) fn is_registered(
+    py: Python<'_>,
+    cls: &Bound<'_, PyType>,
+    namespace: Option<&Bound<'_, PyAny>>,
+) -> PyResult<bool> {
+    builtins(py)?;
+    let address = ffi::address_of(cls);
+    Ok(scope_of(py, namespace)?.registered(py, address).is_some() || builtin_kind(py, address)?.is_some())
+}

@@ -1,0 +1,126 @@
+//! Hash and equality of structures.
+
+use pyo3::prelude::*;
+
+use super::{Graph, key_path};
+use crate::errors::{Family, error};
+use crate::ffi::{self, Raw};
+use crate::registry::Registration;
+use crate::structure::{Kind, Mixer, Node};
+use crate::values::{self, Unusable};
+
+impl Graph {
+    /// The hash; the first call runs the hash functions of contexts and unusual keys.
+    pub(crate) fn hash(&self, py: Python<'_>) -> PyResult<u64> {
+        if !self.has_open_values {
+            return Ok(self.shape_hash);
+        }
+        if let Some(hash) = self.value_hash.get() {
+            return Ok(*hash);
+        }
+        let mut mixer = Mixer::new(self.shape_hash);
+        for (index, node) in self.nodes.iter().enumerate() {
+            for slot in value_slots(node) {
+                let Some(value) = self.slot(py, node, slot) else { continue };
+                if values::quick_hash(py, ffi::raw(&value)).is_none() {
+                    let hash = values::hash(&value).map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?;
+                    mixer.add(hash);
+                }
+            }
+        }
+        // Another thread, or a hash function, may have come here first: with the same result.
+        Ok(*self.value_hash.get_or_init(|| mixer.finish()))
+    }
+
+    /// Whether two structures are equal; may run the equality of contexts and unusual keys.
+    pub(crate) fn equal(&self, other: &Self, py: Python<'_>) -> PyResult<bool> {
+        if std::ptr::eq(self, other) {
+            return Ok(true);
+        }
+        // Both hashes first: a context without usable hash or equality is reported whatever it is compared with.
+        if self.hash(py)? != other.hash(py)? || self.none_is_leaf != other.none_is_leaf || self.nodes != other.nodes {
+            return Ok(false);
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            for slot in node.slot_range() {
+                let (Some(ours), Some(theirs)) = (self.slots.raw()[slot], other.slots.raw()[slot]) else { continue };
+                if ours != theirs && !self.same_slot(py, index, slot - node.slots_at as usize, ours, theirs)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a value may stand in this slot of this node: by value, or by class for a registration.
+    pub(crate) fn same_slot(&self, py: Python<'_>, index: usize, slot: usize, ours: Raw, theirs: Raw) -> PyResult<bool> {
+        let node = &self.nodes[index];
+        if node.kind == Kind::Custom && slot == 2 {
+            return Ok(true);
+        }
+        let is_text = |object: Raw| ffi::type_address(object) == ffi::str_address();
+        if is_text(ours) && is_text(theirs) {
+            return Ok(ffi::str_equal(ours, theirs));
+        }
+        let (ours, theirs) = (ffi::own(py, ours), ffi::own(py, theirs));
+        if node.kind.is_registered() && slot == 0 {
+            return Ok(match (ours.cast::<Registration>(), theirs.cast::<Registration>()) {
+                (Ok(ours), Ok(theirs)) => ours.get().is_same_class(theirs.get()),
+                _ => false,
+            });
+        }
+        values::equal(&ours, &theirs).map_err(|unusable| self.unusable(py, index, slot, unusable, "compared"))
+    }
+
+    /// Says which context or key is unusable, and where.
+    fn unusable(&self, py: Python<'_>, index: usize, slot: usize, unusable: Unusable, deed: &str) -> PyErr {
+        let node = &self.nodes[index];
+        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
+        let (class, reason) = match unusable {
+            Unusable::Value { class, reason } => (class, reason),
+            Unusable::Raised(raised) => {
+                let note = format!("clika_pytree: raised while the structure {} was {deed}", path.place());
+                crate::errors::add_note(py, &raised, &note);
+                return raised;
+            }
+        };
+        let what = match (node.kind, slot) {
+            (Kind::Custom | Kind::Static | Kind::Dataclass, _) => {
+                let owner = self.registration(py, node).map_or_else(String::new, |owner| owner.get().class_name(py));
+                format!("the context of {owner}")
+            }
+            _ => format!("a key of the {}", node.kind.name()),
+        };
+        let message = format!(
+            "{what} {} can't be {deed}: it holds an object of class {class}, which {reason}. Make it a data field (a child), \
+             or put a hashable stand-in there",
+            path.place()
+        );
+        error(py, Family::Context, Some(&path), &message)
+    }
+
+    /// The containers around a node, each with the place of the child that leads to it.
+    pub(crate) fn ancestors(&self, index: usize) -> Vec<super::Place> {
+        let mut places = Vec::new();
+        let mut at = 0;
+        while at != index {
+            let step = self.children_of(at).enumerate().find(|(_, child)| {
+                let node = &self.nodes[*child];
+                *child <= index && index < *child + node.span as usize
+            });
+            let Some((child, next)) = step else { break };
+            places.push(super::Place { node: at, child });
+            at = next;
+        }
+        places
+    }
+}
+
+/// The slots of a node that count as values, all but registrations, classes and entries.
+fn value_slots(node: &Node) -> std::ops::Range<usize> {
+    match node.kind {
+        Kind::Custom | Kind::Dataclass | Kind::Static => 1..2,
+        Kind::NamedTuple => 0..0,
+        kind => 0..kind.slots(node.arity as usize),
+    }
+}

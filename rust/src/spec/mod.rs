@@ -1,0 +1,206 @@
+//! The structure of one tree with its Python objects: what a `TreeSpec` is made of.
+//!
+//! A [`Graph`] is a flat array of nodes and an array of slots (keys, classes, contexts) that it alone owns. It never
+//! changes. Hash and equality look at the numbers first and at Python objects last.
+
+mod algebra;
+mod draft;
+mod entries;
+mod equal;
+mod pickle;
+mod repr;
+
+use std::sync::OnceLock;
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use pyo3::Borrowed;
+
+pub(crate) use draft::Draft;
+pub(crate) use entries::{Place, entry_of, key_path};
+
+use crate::ffi::{Raw, Slots};
+use crate::registry::Registration;
+use crate::structure::{Kind, Mixer, Node};
+use crate::values::quick_hash;
+
+/// The order in which a dict had its keys, where its leaves were taken in sorted order: for the i-th key of the dict
+/// the place of that key among the sorted ones. Only rebuilding looks at it.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) node: u32,
+    pub(crate) sorted_places: Box<[u32]>,
+}
+
+/// The structure of one tree.
+pub(crate) struct Graph {
+    pub(crate) nodes: Box<[Node]>,
+    pub(crate) slots: Slots,
+    pub(crate) orders: Box<[Order]>,
+    pub(crate) num_leaves: usize,
+    pub(crate) none_is_leaf: bool,
+    /// Covers kinds, arities, classes, and the values that hash without Python code.
+    shape_hash: u64,
+    /// Some values were left out of `shape_hash`.
+    has_open_values: bool,
+    value_hash: OnceLock<u64>,
+}
+
+/// Mixes one slot of a node into a hash; says whether its value was left out.
+#[inline]
+pub(crate) fn mix_slot(py: Python<'_>, mixer: &mut Mixer, kind: Kind, slot: usize, value: Option<Raw>) -> bool {
+    let Some(value) = value else {
+        return false;
+    };
+    if kind.is_registered() || kind == Kind::NamedTuple {
+        return mix_class_slot(py, mixer, slot, value);
+    }
+    mix_value(py, mixer, value)
+}
+
+#[inline]
+fn mix_value(py: Python<'_>, mixer: &mut Mixer, value: Raw) -> bool {
+    match quick_hash(py, value) {
+        Some(hash) => {
+            mixer.add(hash);
+            false
+        }
+        None => true,
+    }
+}
+
+fn mix_class_slot(py: Python<'_>, mixer: &mut Mixer, slot: usize, value: Raw) -> bool {
+    let object = crate::ffi::own(py, value);
+    match slot {
+        0 => {
+            let identity = match object.cast::<Registration>() {
+                Ok(registration) => registration.get().identity(py),
+                Err(_) => value.as_ptr() as u64,
+            };
+            mixer.add(identity);
+            false
+        }
+        1 => mix_value(py, mixer, value),
+        // The entries of a custom node name its children; they are no part of the value.
+        _ => false,
+    }
+}
+
+impl Graph {
+    /// A structure of nodes and the slots that belong to them.
+    pub(crate) fn new(py: Python<'_>, nodes: Box<[Node]>, slots: Slots, orders: Box<[Order]>, none_is_leaf: bool) -> Self {
+        let (mut mixer, mut has_open_values, mut num_leaves) = (Mixer::new(0), false, 0);
+        for node in &nodes {
+            mixer.add_node(node.kind, node.arity);
+            if node.is_leaves() {
+                num_leaves += node.arity as usize;
+            }
+            for (slot, value) in slots.raw()[node.slot_range()].iter().enumerate() {
+                has_open_values |= mix_slot(py, &mut mixer, node.kind, slot, *value);
+            }
+        }
+        Self::with_hash(nodes, slots, orders, num_leaves, none_is_leaf, mixer, has_open_values)
+    }
+
+    fn with_hash(
+        nodes: Box<[Node]>,
+        slots: Slots,
+        orders: Box<[Order]>,
+        num_leaves: usize,
+        none_is_leaf: bool,
+        mut mixer: Mixer,
+        has_open_values: bool,
+    ) -> Self {
+        mixer.add(u64::from(none_is_leaf));
+        let shape_hash = mixer.finish();
+        Self { nodes, slots, orders, num_leaves, none_is_leaf, shape_hash, has_open_values, value_hash: OnceLock::new() }
+    }
+
+    pub(crate) fn root(&self) -> &Node {
+        &self.nodes[0]
+    }
+
+    /// Containers and leaves.
+    pub(crate) fn num_nodes(&self) -> usize {
+        self.num_leaves + self.nodes.iter().filter(|node| !node.is_leaves()).count()
+    }
+
+    pub(crate) fn is_leaf(&self) -> bool {
+        self.root().is_leaves()
+    }
+
+    /// The slots of one node.
+    pub(crate) fn slots_of(&self, node: &Node) -> &[Option<Py<PyAny>>] {
+        &self.slots.as_slice()[node.slot_range()]
+    }
+
+    /// One slot of a node that has it.
+    pub(crate) fn slot<'a, 'py>(&'a self, py: Python<'py>, node: &Node, slot: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        self.slots.get(py, node.slots_at as usize + slot)
+    }
+
+    /// The registration of a node of a registered class.
+    pub(crate) fn registration<'py>(&self, py: Python<'py>, node: &Node) -> Option<Bound<'py, Registration>> {
+        if !node.kind.is_registered() {
+            return None;
+        }
+        self.slot(py, node, 0)?.cast::<Registration>().ok().map(|registration| registration.to_owned())
+    }
+
+    /// The original key order of a node that was flattened in sorted order.
+    pub(crate) fn order_of(&self, node: usize) -> Option<&[u32]> {
+        if self.orders.is_empty() {
+            return None;
+        }
+        let found = self.orders.binary_search_by_key(&node, |order| order.node as usize).ok()?;
+        Some(&self.orders[found].sorted_places)
+    }
+
+    /// Where each child of a container begins: its node, and its place in a run of leaves.
+    pub(crate) fn children_of(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let node = &self.nodes[index];
+        let end = index + node.span as usize;
+        let mut at = index + 1;
+        let mut within = 0;
+        std::iter::from_fn(move || {
+            if node.is_leaves() || at >= end {
+                return None;
+            }
+            let child = at;
+            if self.nodes[at].is_leaves() && within + 1 < self.nodes[at].arity {
+                within += 1;
+            } else {
+                at += self.nodes[at].span as usize;
+                within = 0;
+            }
+            Some(child)
+        })
+    }
+
+    /// The namespaces that the nodes used: `""`, one name, or a tuple of names in the order of the nodes.
+    pub(crate) fn namespace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut used: Vec<String> = Vec::new();
+        for node in self.nodes.iter().filter(|node| node.kind.is_registered()) {
+            if let Some(registration) = self.registration(py, node) {
+                let namespace = &registration.get().namespace;
+                if !namespace.is_empty() && !used.contains(namespace) {
+                    used.push(namespace.clone());
+                }
+            }
+        }
+        Ok(match used.as_slice() {
+            [] => "".into_pyobject(py)?.into_any(),
+            [only] => only.into_pyobject(py)?.into_any(),
+            _ => PyTuple::new(py, used)?.into_any(),
+        })
+    }
+
+    /// Shows every reference to the garbage collector, once.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for slot in self.slots.as_slice() {
+            visit.call(slot)?;
+        }
+        Ok(())
+    }
+}

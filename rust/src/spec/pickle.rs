@@ -1,0 +1,220 @@
+//! A structure as plain values and back; what comes back is checked like any stranger's data.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyInt, PyTuple, PyType};
+
+use super::algebra::shape_error;
+use super::{Graph, Order};
+use crate::ffi::RefVec;
+use crate::registry::{Manner, Registration};
+use crate::structure::{Kind, Node, ShapeBuilder};
+use crate::values::{self, Unusable};
+
+/// The first item of a state; a state of a newer version is refused.
+const VERSION: u32 = 1;
+/// A node in a state: its kind's number, then its arity in little-endian order.
+const NODE_BYTES: usize = 5;
+
+type State<'py> = (u32, bool, Bound<'py, PyBytes>, Bound<'py, PyTuple>, Vec<(u32, Vec<u32>)>);
+
+fn damaged(reason: &str) -> PyErr {
+    PyValueError::new_err(format!("damaged pickle of a TreeSpec: {reason}"))
+}
+
+impl Graph {
+    /// The structure as numbers, bytes and a tuple of its slots.
+    pub(crate) fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let mut nodes = Vec::with_capacity(self.nodes.len() * NODE_BYTES);
+        for node in &self.nodes {
+            nodes.push(node.kind as u8);
+            nodes.extend_from_slice(&node.arity.to_le_bytes());
+        }
+        let slots = self.slots.as_slice().iter().map(|slot| slot.as_ref().map(|value| value.bind(py)));
+        let orders: Vec<_> = self.orders.iter().map(|order| (order.node, order.sorted_places.to_vec())).collect();
+        let state: State<'py> =
+            (VERSION, self.none_is_leaf, PyBytes::new(py, &nodes), PyTuple::new(py, slots.collect::<Vec<_>>())?, orders);
+        state.into_pyobject(py)
+    }
+
+    /// The structure of a state.
+    pub(crate) fn from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let version: u32 = state.get_item(0).and_then(|version| version.extract()).map_err(|_| damaged("no version"))?;
+        if version > VERSION {
+            return Err(PyValueError::new_err(format!(
+                "this pickle of a TreeSpec has version {version}; this release reads up to {VERSION}: upgrade clika_pytree"
+            )));
+        }
+        let state: State<'_> = state.extract().map_err(|_| damaged("its parts have other types"))?;
+        let (_, none_is_leaf, bytes, values, orders) = state;
+        let nodes = read_nodes(bytes.as_bytes())?;
+        let mut reader = SlotReader { values, next: 0, slots: RefVec::default() };
+        let mut shape = ShapeBuilder::default();
+        for (kind, arity) in nodes {
+            if kind == Kind::Leaves {
+                shape.leaves(arity).map_err(|refusal| damaged(&refusal.to_string()))?;
+            } else {
+                if kind == Kind::None && none_is_leaf {
+                    return Err(damaged("None is a node in it, and its mode says that None is a leaf"));
+                }
+                let mutable_context = reader.read(py, kind, arity)?;
+                shape.container(kind, arity, mutable_context).map_err(shape_error)?;
+            }
+        }
+        if reader.next != reader.values.len() {
+            return Err(damaged("slots are left over"));
+        }
+        let nodes = shape.finish().map_err(|refusal| damaged(&refusal.to_string()))?;
+        let orders = read_orders(&nodes, orders)?;
+        Ok(Self::new(py, nodes, reader.slots.drain_to_slots()?, orders, none_is_leaf))
+    }
+}
+
+fn read_nodes(bytes: &[u8]) -> PyResult<Vec<(Kind, u32)>> {
+    if !bytes.len().is_multiple_of(NODE_BYTES) {
+        return Err(damaged("its nodes are cut short"));
+    }
+    let node = |bytes: &[u8]| {
+        let kind = Kind::from_number(bytes[0]).ok_or_else(|| damaged("a node of an unknown kind"))?;
+        Ok((kind, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]])))
+    };
+    bytes.chunks_exact(NODE_BYTES).map(node).collect()
+}
+
+fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Box<[Order]>> {
+    let mut read: Vec<Order> = Vec::with_capacity(orders.len());
+    for (node, sorted_places) in orders {
+        let is_next = read.last().is_none_or(|last| last.node < node);
+        let fits = nodes.get(node as usize).is_some_and(|owner| {
+            let mut places = sorted_places.clone();
+            places.sort_unstable();
+            matches!(owner.kind, Kind::Dict | Kind::DefaultDict) && places.iter().copied().eq(0..owner.arity)
+        });
+        if !is_next || !fits {
+            return Err(damaged("a key order that does not belong to a dict of it"));
+        }
+        read.push(Order { node, sorted_places: sorted_places.into_boxed_slice() });
+    }
+    Ok(read.into_boxed_slice())
+}
+
+/// Takes the slots of one node after another, checking that they are what its kind needs.
+struct SlotReader<'py> {
+    values: Bound<'py, PyTuple>,
+    next: usize,
+    slots: RefVec,
+}
+
+impl<'py> SlotReader<'py> {
+    /// Reads the slots of a node; says whether its context has lists, dicts or sets.
+    fn read(&mut self, py: Python<'py>, kind: Kind, arity: u32) -> PyResult<bool> {
+        let arity = arity as usize;
+        // The arity may be forged: nothing is asked for before the slots are known to be there.
+        if kind.slots(arity) > self.values.len() - self.next {
+            return Err(damaged("slots are missing"));
+        }
+        match kind {
+            Kind::Leaves | Kind::List | Kind::Tuple => {}
+            Kind::None if arity == 0 => {}
+            Kind::Dict | Kind::OrderedDict => self.read_keys(py, arity)?,
+            Kind::DefaultDict => {
+                let factory = self.take()?;
+                if !factory.is_none() && !factory.is_callable() {
+                    return Err(damaged("a defaultdict whose factory can't be called"));
+                }
+                self.read_keys(py, arity)?;
+            }
+            Kind::Deque => {
+                let maxlen = self.take()?;
+                let fits = maxlen.is_none()
+                    || maxlen.is_exact_instance_of::<PyInt>() && maxlen.extract::<usize>().is_ok_and(|most| arity <= most);
+                if !fits {
+                    return Err(damaged("a deque with an unfit maxlen"));
+                }
+            }
+            Kind::NamedTuple => {
+                let cls = self.take()?;
+                let fits = cls.cast::<PyType>().map(values::is_namedtuple_class);
+                if !fits.is_ok_and(|fits| fits.unwrap_or(false)) {
+                    return Err(damaged("a namedtuple whose class is none"));
+                }
+            }
+            Kind::Custom => return self.read_custom(arity),
+            Kind::Dataclass | Kind::Static => return self.read_record(kind, arity),
+            Kind::None => return Err(damaged("None with children")),
+        }
+        Ok(false)
+    }
+
+    fn take(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        self.next += 1;
+        self.slots.push(value.clone())?;
+        Ok(value)
+    }
+
+    fn read_keys(&mut self, py: Python<'py>, arity: usize) -> PyResult<()> {
+        let seen = PyDict::new(py);
+        for _ in 0..arity {
+            seen.set_item(self.take()?, py.None())?;
+        }
+        if seen.len() == arity { Ok(()) } else { Err(damaged("a dict with the same key twice")) }
+    }
+
+    /// Takes a registration of this kind, and the context after it.
+    fn read_class(&mut self, kind: Kind) -> PyResult<(Bound<'py, Registration>, bool, Bound<'py, PyAny>)> {
+        let registration = self.take()?.cast_into::<Registration>().map_err(|_| damaged("a class that is not registered"))?;
+        if registration.get().node_kind() != kind {
+            return Err(PyValueError::new_err(format!(
+                "{} was a {} when the TreeSpec was pickled and is registered as {} now",
+                registration.get().class_name(registration.py()),
+                kind.name(),
+                registration.get().node_kind().name()
+            )));
+        }
+        let context = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        self.next += 1;
+        // A static object is its own context and comes back as it is.
+        let frozen = if kind == Kind::Static { None } else { values::freeze(&context).map_err(unfreezable)? };
+        let is_mutable = frozen.is_some();
+        let context = frozen.unwrap_or(context);
+        self.slots.push(context.clone())?;
+        Ok((registration, is_mutable, context))
+    }
+
+    fn read_custom(&mut self, arity: usize) -> PyResult<bool> {
+        let (_, is_mutable, _) = self.read_class(Kind::Custom)?;
+        let entries = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        self.next += 1;
+        match entries.cast_exact::<PyTuple>() {
+            Ok(names) if names.len() == arity => self.slots.push(entries.clone())?,
+            _ if entries.is_none() => self.slots.push_gap()?,
+            _ => return Err(damaged("entries that do not name the children")),
+        }
+        Ok(is_mutable)
+    }
+
+    fn read_record(&mut self, kind: Kind, arity: usize) -> PyResult<bool> {
+        let (registration, is_mutable, context) = self.read_class(kind)?;
+        let fits = match &registration.get().manner {
+            Manner::Fields { data, meta, .. } => {
+                data.len() == arity && context.cast_exact::<PyTuple>().is_ok_and(|values| values.len() == meta.len())
+            }
+            _ => arity == 0 && context.get_type().is(registration.get().cls.bind(context.py())),
+        };
+        if !fits {
+            return Err(PyValueError::new_err(format!(
+                "the fields of {} are others than when the TreeSpec was pickled",
+                registration.get().class_name(registration.py())
+            )));
+        }
+        Ok(is_mutable)
+    }
+}
+
+fn unfreezable(unusable: Unusable) -> PyErr {
+    match unusable {
+        Unusable::Raised(error) => error,
+        Unusable::Value { class, reason } => damaged(&format!("a context that holds a {class}, which {reason}")),
+    }
+}

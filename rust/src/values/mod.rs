@@ -1,0 +1,14 @@
+//! Keys and contexts as values: equal by exact type and bits, hashed alike, kept safe from later changes.
+//!
+//! `1`, `True` and `1.0` differ; floats compare by their bits; numpy scalars by dtype and bytes. The comparison looks
+//! into tuples, lists, dicts, sets, slices, namedtuples and dataclasses; other objects compare by their own `==`.
+
+mod equal;
+mod freeze;
+mod hash;
+mod parts;
+
+pub(crate) use equal::equal;
+pub(crate) use freeze::{freeze, thaw};
+pub(crate) use hash::{hash, quick_hash};
+pub(crate) use parts::{Unusable, is_namedtuple_class};

@@ -1,0 +1,157 @@
+//! Making a container of its children.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use crate::ffi::{self, RefVec};
+use crate::registry::{DroppedDefault, Manner, Registration, builtins};
+use crate::structure::{Kind, Node};
+use crate::values;
+
+/// Puts a container in the place of its children, which are the last ones on the stack.
+///
+/// May run Python code: unflatten functions, descriptors of fields, hash and equality of unusual keys.
+#[inline]
+pub(super) fn assemble(
+    py: Python<'_>,
+    node: &Node,
+    slots: &[Option<Py<PyAny>>],
+    order: Option<&[u32]>,
+    stack: &mut RefVec,
+) -> PyResult<()> {
+    let base = stack.len() - node.arity as usize;
+    let made = match node.kind {
+        Kind::Dict if order.is_none() => {
+            let dict = ffi::new_dict(py)?.into_any();
+            fill_dict(&dict, slots, stack, base)?;
+            dict
+        }
+        Kind::List => ffi::list_from(py, stack, base)?.into_any(),
+        Kind::Tuple => ffi::tuple_from(py, stack, base)?.into_any(),
+        _ => assemble_rare(py, node, slots, order, stack, base)?,
+    };
+    stack.truncate(py, base);
+    stack.push(made)
+}
+
+/// Sets the keys to the children from `base` on.
+#[inline]
+fn fill_dict(
+    dict: &Bound<'_, PyAny>,
+    keys: &[Option<Py<PyAny>>],
+    stack: &RefVec,
+    base: usize,
+) -> PyResult<()> {
+    for (key, value) in keys.iter().zip(&stack.as_slice()[base..]) {
+        if let (Some(key), Some(value)) = (key, value) {
+            ffi::dict_set(dict, key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same in the order that the dict had before its keys were sorted.
+fn fill_dict_in_order(
+    dict: &Bound<'_, PyAny>,
+    keys: &[Option<Py<PyAny>>],
+    order: &[u32],
+    stack: &RefVec,
+    base: usize,
+) -> PyResult<()> {
+    for place in order {
+        let place = *place as usize;
+        if let (Some(Some(key)), Some(Some(value))) = (keys.get(place), stack.as_slice().get(base + place)) {
+            ffi::dict_set(dict, key, value)?;
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn assemble_rare<'py>(
+    py: Python<'py>,
+    node: &Node,
+    slots: &[Option<Py<PyAny>>],
+    order: Option<&[u32]>,
+    stack: &mut RefVec,
+    base: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let slot = |index: usize| match slots.get(index) {
+        Some(Some(slot)) => slot.bind(py).clone(),
+        _ => py.None().into_bound(py),
+    };
+    match node.kind {
+        Kind::Dict | Kind::DefaultDict => {
+            let (dict, keys) = match node.kind {
+                Kind::Dict => (ffi::new_dict(py)?.into_any(), slots),
+                _ => (builtins(py)?.default_dict.bind(py).call1((slot(0),))?, &slots[1..]),
+            };
+            match order {
+                Some(order) => fill_dict_in_order(&dict, keys, order, stack, base)?,
+                None => fill_dict(&dict, keys, stack, base)?,
+            }
+            Ok(dict)
+        }
+        Kind::OrderedDict => {
+            let dict = builtins(py)?.ordered_dict.bind(py).call0()?;
+            for (key, value) in slots.iter().zip(&stack.as_slice()[base..]) {
+                dict.set_item(key, value)?;
+            }
+            Ok(dict)
+        }
+        Kind::Deque => {
+            let children = ffi::tuple_from(py, stack, base)?;
+            builtins(py)?.deque.bind(py).call1((children, slot(0)))
+        }
+        Kind::NamedTuple => ffi::tuple_instance_from(slot(0).cast::<PyType>()?, stack, base),
+        Kind::Custom | Kind::Dataclass | Kind::Static => {
+            let context = if node.mutable_context { values::thaw(&slot(1))? } else { slot(1) };
+            let registration = slot(0).cast_into::<Registration>()?;
+            assemble_registered(&registration, context, stack, base)
+        }
+        _ => Ok(py.None().into_bound(py)),
+    }
+}
+
+fn assemble_registered<'py>(
+    registration: &Bound<'py, Registration>,
+    context: Bound<'py, PyAny>,
+    stack: &mut RefVec,
+    base: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = registration.py();
+    let record = registration.get();
+    match &record.manner {
+        Manner::Functions { unflatten, .. } => {
+            let children = ffi::tuple_from(py, stack, base)?;
+            unflatten.bind(py).call1((children, context))
+        }
+        Manner::Fields { data, meta, defaults, init } => {
+            let context = context.cast_into::<PyTuple>()?;
+            let names = data.iter().chain(meta).map(|name| name.bind(py));
+            let mut values = Vec::with_capacity(data.len() + meta.len());
+            for index in 0..data.len() {
+                values.extend(stack.take(py, base + index));
+            }
+            values.extend(context.iter());
+            let cls = record.cls.bind(py);
+            if *init {
+                let fields = PyDict::new(py);
+                for (name, value) in names.zip(values) {
+                    fields.set_item(name, value)?;
+                }
+                return cls.call((), Some(&fields));
+            }
+            let instance = ffi::new_instance(cls)?;
+            for (name, value) in names.zip(values) {
+                ffi::set_field(&instance, name, &value)?;
+            }
+            for DroppedDefault { name, value, is_factory } in defaults {
+                let value = if *is_factory { value.bind(py).call0()? } else { value.bind(py).clone() };
+                ffi::set_field(&instance, name.bind(py), &value)?;
+            }
+            Ok(instance)
+        }
+        Manner::Static => Ok(context),
+    }
+}

@@ -1,0 +1,118 @@
+//! Yielding leaves one by one.
+
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use super::Rules;
+use super::walker::{Sink, Walker};
+use crate::ffi::{GilCell, Raw, RefVec};
+use crate::structure::Node;
+
+/// Takes one leaf and halts.
+struct One(RefVec);
+
+impl Sink for One {
+    const QUIET: bool = false;
+    const KEEP: bool = false;
+
+    fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()> {
+        self.0.push_new(leaf)
+    }
+
+    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
+        self.0.push(leaf)?;
+        Ok(false)
+    }
+
+    fn close(&mut self, _node: &Node, _slots: &[Option<Py<PyAny>>], _order: Option<&[u32]>) -> PyResult<()> {
+        Ok(())
+    }
+}
+
+/// The iterator over the leaves of a tree.
+#[pyclass(frozen, module = "clika_pytree._native")]
+pub(crate) struct TreeIter {
+    state: GilCell<State>,
+}
+
+enum State {
+    /// Between two leaves: every reference is owned.
+    Halted(Box<Walker>),
+    Running,
+    /// The tree is done, or the walk has failed.
+    Over,
+}
+
+impl TreeIter {
+    pub(crate) fn new(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Self> {
+        let mut walker = Walker::new(tree, rules)?;
+        // The iterator outlives the call, so from here on the tree is its own.
+        walker.pin();
+        Ok(Self { state: GilCell::new(State::Halted(Box::new(walker))) })
+    }
+}
+
+#[pymethods]
+impl TreeIter {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let cell = &self.state;
+        let state = cell.with(py, |state| match state {
+            State::Over => State::Over,
+            _ => std::mem::replace(state, State::Running),
+        });
+        let mut walker = match state {
+            State::Halted(walker) => walker,
+            State::Over => return Ok(None),
+            State::Running => {
+                return Err(PyRuntimeError::new_err(
+                    "this iterator is already being advanced: by its own is_leaf or flatten function, or by another thread",
+                ));
+            }
+        };
+        let mut sink = One(RefVec::default());
+        let outcome = walker.run(py, &mut sink);
+        match outcome {
+            Ok(false) => {
+                walker.pin();
+                cell.with(py, |state| *state = State::Halted(walker));
+                Ok(sink.0.take(py, 0))
+            }
+            Ok(true) => {
+                cell.with(py, |state| *state = State::Over);
+                Ok(None)
+            }
+            Err(raised) => {
+                cell.with(py, |state| *state = State::Over);
+                Err(not_the_end(py, raised))
+            }
+        }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let seen = self.state.peek(|state| match state {
+            State::Halted(walker) => walker.traverse(&visit),
+            State::Running | State::Over => Ok(()),
+        });
+        seen.unwrap_or(Ok(()))
+    }
+
+    fn __clear__(&self, py: Python<'_>) {
+        let dropped = self.state.with(py, |state| std::mem::replace(state, State::Over));
+        drop(dropped);
+    }
+}
+
+/// A `StopIteration` of user code would end the loop as if the tree were done.
+fn not_the_end(py: Python<'_>, raised: PyErr) -> PyErr {
+    if !raised.is_instance_of::<PyStopIteration>(py) {
+        return raised;
+    }
+    let error = PyRuntimeError::new_err("a function called by tree_iter raised StopIteration");
+    error.set_cause(py, Some(raised));
+    error
+}

@@ -1,0 +1,261 @@
+//! The order of dict keys: as inserted, or sorted inside a block that says so.
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyInt;
+
+use crate::errors::{Family, KeyPath, error, quote};
+use crate::ffi::{self, GilCell};
+
+/// How many blocks are open, in all threads and contexts: while there is none, nobody reads the context variable.
+static OPEN_BLOCKS: AtomicUsize = AtomicUsize::new(0);
+static INNERMOST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+fn innermost(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    let variable = INNERMOST.get_or_try_init(py, || {
+        let class = py.import("contextvars")?.getattr("ContextVar")?;
+        Ok::<_, PyErr>(class.call1(("clika_pytree.dict_insertion_ordered",))?.unbind())
+    })?;
+    Ok(variable.bind(py))
+}
+
+/// One entry into a block. It stays in the contexts that were copied inside it; once closed it counts no more.
+#[pyclass(frozen)]
+struct Block {
+    insertion_ordered: bool,
+    is_open: GilCell<bool>,
+    around: Option<Py<Block>>,
+}
+
+#[pymethods]
+impl Block {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.around)
+    }
+}
+
+/// The innermost block of this context that is still open.
+fn open_block(py: Python<'_>) -> PyResult<Option<Py<Block>>> {
+    let current = innermost(py)?.call_method1(intern!(py, "get"), (py.None(),))?;
+    let mut block = current.cast_into::<Block>().ok().map(Bound::unbind);
+    while let Some(candidate) = block {
+        if candidate.get().is_open.with(py, |is_open| *is_open) {
+            return Ok(Some(candidate));
+        }
+        block = candidate.get().around.as_ref().map(|around| around.clone_ref(py));
+    }
+    Ok(None)
+}
+
+/// Whether plain dicts and defaultdicts are walked by sorted key here and now.
+#[inline]
+pub(super) fn is_sorted(py: Python<'_>) -> PyResult<bool> {
+    if OPEN_BLOCKS.load(Atomic::Relaxed) == 0 {
+        return Ok(false);
+    }
+    Ok(open_block(py)?.is_some_and(|block| !block.get().insertion_ordered))
+}
+
+/// A block in which the order of plain dicts and defaultdicts is, or is not, part of the structure.
+///
+/// Inside `with dict_insertion_ordered(False):` they are flattened by sorted key, so that two dicts with the same keys
+/// have one structure; a dict is still rebuilt in the order it had. The innermost open block of the thread or async
+/// task counts. Keys that can't be compared with each other are sorted by the name of their class first; Enum members
+/// by their definition. An `OrderedDict` keeps its order always.
+///
+/// Inside such a block, flattening raises `KeyOrderError` where keys of one class have no order, as NaN and sets do not.
+///
+/// >>> import clika_pytree as crt
+/// >>> with crt.dict_insertion_ordered(False):
+/// ...     crt.tree_leaves({"b": 1, "a": 2})
+/// [2, 1]
+#[pyclass(name = "dict_insertion_ordered", module = "clika_pytree._native", frozen)]
+pub(crate) struct DictInsertionOrdered {
+    mode: bool,
+    /// The blocks this object opened, with what restores the variable.
+    entered: GilCell<Vec<(Py<Block>, Py<PyAny>)>>,
+}
+
+#[pymethods]
+impl DictInsertionOrdered {
+    #[new]
+    fn new(mode: bool) -> Self {
+        Self { mode, entered: GilCell::new(Vec::new()) }
+    }
+
+    fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
+        let around = open_block(py)?;
+        let block = Py::new(py, Block { insertion_ordered: self.mode, is_open: GilCell::new(true), around })?;
+        let token = innermost(py)?.call_method1(intern!(py, "set"), (&block,))?.unbind();
+        self.entered.with(py, |entered| entered.push((block, token)));
+        OPEN_BLOCKS.fetch_add(1, Atomic::Relaxed);
+        Ok(())
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some((block, token)) = self.entered.with(py, Vec::pop) else {
+            return Err(PyRuntimeError::new_err("dict_insertion_ordered: this block was left without being entered"));
+        };
+        block.get().is_open.with(py, |is_open| *is_open = false);
+        OPEN_BLOCKS.fetch_sub(1, Atomic::Relaxed);
+        // A generator or task may leave a block in another context than it entered it in. There is nothing to restore
+        // there, and the closed block is passed over in its own.
+        let _ = innermost(py)?.call_method1(intern!(py, "reset"), (token,));
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let seen = self.entered.peek(|entered| {
+            for (block, token) in entered {
+                visit.call(block)?;
+                visit.call(token)?;
+            }
+            Ok(())
+        });
+        seen.unwrap_or(Ok(()))
+    }
+}
+
+/// How one key sorts among those that can't all be compared: by the name of its class, then by place or by value.
+struct Rank<'py> {
+    class: String,
+    /// The place of an Enum member in its definition.
+    place: Option<usize>,
+    key: Bound<'py, PyAny>,
+}
+
+/// The numbers of the keys in sorted order.
+///
+/// `here` gives the path of the dict, for the error about keys that have no order.
+pub(super) fn sorted_places<'py>(
+    py: Python<'py>,
+    keys: &[Bound<'py, PyAny>],
+    here: &dyn Fn() -> KeyPath,
+) -> PyResult<Vec<usize>> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    if keys.iter().all(|key| ffi::type_address(ffi::raw(key)) == ffi::str_address()) {
+        order.sort_by(|a, b| compare_text(&keys[*a], &keys[*b]));
+        return Ok(order);
+    }
+    if keys.iter().all(pyo3::types::PyAnyMethods::is_exact_instance_of::<PyInt>) || !any_enum(py, keys)? {
+        let mut directly = order.clone();
+        match sort(&mut directly, &mut |a, b| less(&keys[a], &keys[b])) {
+            Ok(()) => return checked(directly, &mut |a, b| less(&keys[a], &keys[b]), keys, here),
+            Err(raised) if raised.is_instance_of::<PyTypeError>(py) => {}
+            Err(raised) => return Err(noted(py, raised, here)),
+        }
+    }
+    let ranks = keys.iter().map(rank).collect::<PyResult<Vec<_>>>()?;
+    let mut before = |a: usize, b: usize| ranks[a].is_before(&ranks[b]);
+    match sort(&mut order, &mut before) {
+        Ok(()) => checked(order, &mut before, keys, here),
+        Err(raised) if raised.is_instance_of::<PyTypeError>(py) => checked(order, &mut before, keys, here),
+        Err(raised) => Err(noted(py, raised, here)),
+    }
+}
+
+fn noted(py: Python<'_>, raised: PyErr, here: &dyn Fn() -> KeyPath) -> PyErr {
+    let note = format!("clika_pytree: raised by comparing the keys of the dict {}", here().place());
+    crate::errors::add_note(py, &raised, &note);
+    raised
+}
+
+fn compare_text(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Ordering {
+    // Exact strs: comparing them runs no Python code and can't fail.
+    left.compare(right).unwrap_or(Ordering::Equal)
+}
+
+fn less(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<bool> {
+    left.rich_compare(right, CompareOp::Lt)?.is_truthy()
+}
+
+fn any_enum(py: Python<'_>, keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
+    let class = py.import(intern!(py, "enum"))?.getattr(intern!(py, "Enum"))?;
+    for key in keys {
+        if key.is_instance(&class)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn rank<'py>(key: &Bound<'py, PyAny>) -> PyResult<Rank<'py>> {
+    let py = key.py();
+    let cls = key.get_type();
+    let class = cls.fully_qualified_name()?.to_string();
+    let is_enum = key.is_instance(&py.import(intern!(py, "enum"))?.getattr(intern!(py, "Enum"))?)?;
+    let place = if is_enum { cls.try_iter()?.position(|member| member.is_ok_and(|member| member.is(key))) } else { None };
+    Ok(Rank { class, place, key: key.clone() })
+}
+
+impl Rank<'_> {
+    fn is_before(&self, other: &Self) -> PyResult<bool> {
+        match self.class.cmp(&other.class) {
+            Ordering::Less => Ok(true),
+            Ordering::Greater => Ok(false),
+            Ordering::Equal => match (self.place, other.place) {
+                (Some(ours), Some(theirs)) => Ok(ours < theirs),
+                _ => less(&self.key, &other.key),
+            },
+        }
+    }
+}
+
+/// Refuses an order in which some key is not before the next one.
+fn checked(
+    order: Vec<usize>,
+    before: &mut dyn FnMut(usize, usize) -> PyResult<bool>,
+    keys: &[Bound<'_, PyAny>],
+    here: &dyn Fn() -> KeyPath,
+) -> PyResult<Vec<usize>> {
+    for pair in order.windows(2) {
+        // Keys that can't be compared at all have no order either.
+        if !before(pair[0], pair[1]).unwrap_or(false) {
+            let (left, right) = (&keys[pair[0]], &keys[pair[1]]);
+            let path = here();
+            let message = format!(
+                "the dict {} has keys without an order, {} and {}: use keys of one class that can be sorted, or an \
+                 OrderedDict, or flatten outside dict_insertion_ordered(False)",
+                path.place(),
+                quote(left),
+                quote(right)
+            );
+            return Err(error(left.py(), Family::KeyOrder, Some(&path), &message));
+        }
+    }
+    Ok(order)
+}
+
+/// A stable merge sort whose comparison may fail.
+fn sort(order: &mut Vec<usize>, before: &mut dyn FnMut(usize, usize) -> PyResult<bool>) -> PyResult<()> {
+    let mut width = 1;
+    while width < order.len() {
+        let mut merged = Vec::with_capacity(order.len());
+        for chunk in order.chunks(2 * width) {
+            let (mut left, mut right) = (&chunk[..width.min(chunk.len())], &chunk[width.min(chunk.len())..]);
+            while let (Some(&first), Some(&second)) = (left.first(), right.first()) {
+                // The right one goes first only where it must: equal keys keep their places.
+                if before(second, first)? {
+                    merged.push(second);
+                    right = &right[1..];
+                } else {
+                    merged.push(first);
+                    left = &left[1..];
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        *order = merged;
+        width *= 2;
+    }
+    Ok(())
+}

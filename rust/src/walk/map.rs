@@ -1,0 +1,203 @@
+//! Calling a function on every leaf.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+
+use super::Rules;
+use super::assemble::assemble;
+use super::flatten::flatten_to_refs;
+use super::matching::{Strict, match_leaves};
+use super::unflatten::unflatten;
+use super::walker::{Sink, Walker};
+use crate::errors::add_note;
+use crate::ffi::{self, Raw, RefVec};
+use crate::structure::Node;
+
+/// Which leaves a function is called on.
+pub(crate) enum Filter {
+    All,
+    /// Those that are instances of a class, a tuple of classes or a union.
+    Instances(Py<PyAny>),
+    /// Those of which a function says so.
+    Predicate(Py<PyAny>),
+}
+
+impl Filter {
+    /// The filter that `tree_map_only` was given.
+    pub(crate) fn of(filter: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = filter.py();
+        if filter.is_instance_of::<PyType>() || filter.is_instance_of::<PyTuple>() || is_union(filter)? {
+            // A tuple of something else fails here, before anything is mapped.
+            py.None().bind(py).is_instance(filter)?;
+            return Ok(Self::Instances(filter.clone().unbind()));
+        }
+        if filter.is_callable() {
+            return Ok(Self::Predicate(filter.clone().unbind()));
+        }
+        Err(PyTypeError::new_err(format!(
+            "expected a class, a tuple of classes, a union or a predicate to say which leaves to map, got {}",
+            crate::errors::quote(filter)
+        )))
+    }
+
+    fn takes(&self, leaf: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = leaf.py();
+        match self {
+            Self::All => Ok(true),
+            Self::Instances(classes) => leaf.is_instance(classes.bind(py)),
+            Self::Predicate(predicate) => ffi::call_one(predicate.bind(py), leaf)?.is_truthy(),
+        }
+    }
+}
+
+/// Whether it is `int | str`, `Union[int, str]` or `Optional[int]`, all of which `isinstance` takes.
+fn is_union(filter: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = filter.py();
+    let union = py.import(intern!(py, "types"))?.getattr(intern!(py, "UnionType"))?;
+    if filter.is_instance(&union)? {
+        return Ok(true);
+    }
+    // `typing` is asked only where somebody has loaded it: without it there is no such object.
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    let Ok(typing) = modules.get_item(intern!(py, "typing")) else { return Ok(false) };
+    let Some(origin) = filter.getattr_opt(intern!(py, "__origin__"))? else { return Ok(false) };
+    Ok(origin.is(typing.getattr(intern!(py, "Union"))?))
+}
+
+/// Maps leaves and puts the containers together again as they close.
+struct Mapper<'a, 'py> {
+    function: &'a Bound<'py, PyAny>,
+    filter: Filter,
+    stack: RefVec,
+}
+
+impl Sink for Mapper<'_, '_> {
+    const QUIET: bool = false;
+    const KEEP: bool = false;
+    const WHO: Option<&'static str> = Some("the mapped function");
+
+    fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()> {
+        self.stack.push_new(leaf)
+    }
+
+    #[inline]
+    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
+        let mapped = match self.filter {
+            Filter::All => ffi::call_one(self.function.as_unbound().bind(leaf.py()), &leaf)?,
+            _ if self.filter.takes(&leaf)? => ffi::call_one(self.function.as_unbound().bind(leaf.py()), &leaf)?,
+            _ => leaf,
+        };
+        self.stack.push(mapped)?;
+        Ok(true)
+    }
+
+    #[inline]
+    fn close(&mut self, node: &Node, slots: &[Option<Py<PyAny>>], order: Option<&[u32]>) -> PyResult<()> {
+        assemble(self.function.py(), node, slots, order, &mut self.stack)
+    }
+}
+
+/// Calls a function for its effect.
+struct Caller<'a, 'py> {
+    function: &'a Bound<'py, PyAny>,
+    filter: Filter,
+}
+
+impl Sink for Caller<'_, '_> {
+    const QUIET: bool = false;
+    const KEEP: bool = false;
+    const WHO: Option<&'static str> = Some("the mapped function");
+
+    fn borrowed_leaf(&mut self, _leaf: Raw) -> PyResult<()> {
+        Ok(())
+    }
+
+    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
+        if self.filter.takes(&leaf)? {
+            ffi::call_one(self.function.as_unbound().bind(leaf.py()), &leaf)?;
+        }
+        Ok(true)
+    }
+
+    fn close(&mut self, _node: &Node, _slots: &[Option<Py<PyAny>>], _order: Option<&[u32]>) -> PyResult<()> {
+        Ok(())
+    }
+}
+
+/// A tree with the results of the function in the places of the leaves.
+pub(crate) fn map<'py>(
+    function: &Bound<'py, PyAny>,
+    tree: &Bound<'py, PyAny>,
+    rests: &Bound<'py, PyTuple>,
+    filter: Filter,
+    rules: Rules,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = tree.py();
+    if !rests.is_empty() {
+        return map_many(function, tree, rests, rules, true);
+    }
+    let mut sink = Mapper { function, filter, stack: RefVec::default() };
+    let mut walker = Walker::new(tree, rules)?;
+    walker.run(py, &mut sink)?;
+    walker.recycle(py);
+    sink.stack.take(py, 0).ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("an empty structure"))
+}
+
+/// Calls the function on every leaf, or on the leaves of several trees.
+pub(crate) fn for_each<'py>(
+    function: &Bound<'py, PyAny>,
+    tree: &Bound<'py, PyAny>,
+    rests: &Bound<'py, PyTuple>,
+    filter: Filter,
+    rules: Rules,
+) -> PyResult<()> {
+    let py = tree.py();
+    if !rests.is_empty() {
+        map_many(function, tree, rests, rules, false)?;
+        return Ok(());
+    }
+    let mut sink = Caller { function, filter };
+    let mut walker = Walker::new(tree, rules)?;
+    walker.run(py, &mut sink)?;
+    walker.recycle(py);
+    Ok(())
+}
+
+/// Maps the leaves of several trees of one structure; builds nothing unless `rebuilds`.
+fn map_many<'py>(
+    function: &Bound<'py, PyAny>,
+    tree: &Bound<'py, PyAny>,
+    rests: &Bound<'py, PyTuple>,
+    rules: Rules,
+    rebuilds: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = tree.py();
+    let (first, graph, mut rules) = flatten_to_refs(tree, rules)?;
+    let mut columns = vec![first];
+    for (number, rest) in rests.iter().enumerate() {
+        let strict = Strict { leaves: columns[0].as_slice(), number: number + 2 };
+        let (column, same_rules) = match_leaves(&graph, &rest, rules, Some(&strict))?;
+        rules = same_rules;
+        columns.push(column);
+    }
+    let mut results = RefVec::default();
+    let mut arguments = RefVec::default();
+    for leaf in 0..graph.num_leaves {
+        for column in &mut columns {
+            if let Some(argument) = column.take(py, leaf) {
+                arguments.push(argument)?;
+            }
+        }
+        let result = ffi::call_with(function, &mut arguments, 0).map_err(|raised| {
+            let place = graph.path_of_leaf(py, leaf).place();
+            add_note(py, &raised, &format!("clika_pytree: raised by the mapped function {place}"));
+            raised
+        })?;
+        if rebuilds {
+            results.push(result)?;
+        }
+    }
+    if rebuilds { unflatten(py, &graph, results) } else { Ok(tree.clone()) }
+}

@@ -1,0 +1,411 @@
+//! Taking a tree apart along a structure that is known.
+
+#![allow(unsafe_code)]
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyType};
+
+use super::agenda::Agenda;
+use super::key_order::sorted_places;
+use super::mismatch::{self, Mismatch};
+use super::nodes::take_apart;
+use super::Rules;
+use crate::errors::KeyPath;
+use crate::ffi::{self, DictEntries, Raw, RefVec};
+use crate::registry::{Class, builtins};
+use crate::spec::{Graph, Place, key_path};
+use crate::structure::{Kind, Node};
+
+/// What `tree_map` asks of its further trees: a leaf where the first has one.
+pub(super) struct Strict<'a> {
+    /// The leaves of the first tree.
+    pub(super) leaves: &'a [Option<Py<PyAny>>],
+    /// Which of the trees this one is, counted from one.
+    pub(super) number: usize,
+}
+
+/// A container that is being matched, or (the first one) the place of the root.
+struct Frame {
+    node: usize,
+    base: usize,
+    next: usize,
+    end: usize,
+}
+
+const ROOT: usize = usize::MAX;
+
+struct Matcher<'a> {
+    graph: &'a Graph,
+    rules: Rules,
+    strict: Option<&'a Strict<'a>>,
+    frames: Vec<Frame>,
+    agenda: Agenda,
+    leaves: RefVec,
+    /// The node that comes next in the structure.
+    at: usize,
+}
+
+/// What the tree has at the leaves of a structure, in their order.
+pub(crate) fn flatten_up_to<'py>(graph: &Graph, tree: &Bound<'py, PyAny>, rules: Rules) -> PyResult<Bound<'py, PyList>> {
+    let (mut leaves, _) = match_leaves(graph, tree, rules, None)?;
+    ffi::list_from(tree.py(), &mut leaves, 0)
+}
+
+/// The same as references; hands the rules back.
+pub(super) fn match_leaves(
+    graph: &Graph,
+    tree: &Bound<'_, PyAny>,
+    rules: Rules,
+    strict: Option<&Strict<'_>>,
+) -> PyResult<(RefVec, Rules)> {
+    let mut matcher = Matcher {
+        graph,
+        rules,
+        strict,
+        frames: vec![Frame { node: ROOT, base: 0, next: 0, end: 1 }],
+        agenda: Agenda::default(),
+        leaves: RefVec::default(),
+        at: 0,
+    };
+    matcher.leaves.reserve(graph.num_leaves)?;
+    matcher.agenda.push_borrowed(ffi::raw(tree))?;
+    matcher.run(tree.py())?;
+    Ok((matcher.leaves, matcher.rules))
+}
+
+impl Matcher<'_> {
+    fn run(&mut self, py: Python<'_>) -> PyResult<()> {
+        while let Some(frame) = self.frames.last_mut() {
+            if frame.next == frame.end {
+                let base = frame.base;
+                self.frames.pop();
+                self.agenda.truncate(base);
+                continue;
+            }
+            let (index, start) = (self.at, frame.next);
+            let node = &self.graph.nodes[index];
+            self.at += 1;
+            if node.is_leaves() {
+                self.take_run(py, start, node.arity as usize)?;
+                continue;
+            }
+            frame.next += 1;
+            let Some(child) = self.agenda.get(start) else { continue };
+            self.open(py, child, index)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next children of the innermost container as leaves.
+    #[inline]
+    fn take_run(&mut self, py: Python<'_>, start: usize, count: usize) -> PyResult<()> {
+        for index in start..start + count {
+            if let Some(frame) = self.frames.last_mut() {
+                frame.next += 1;
+            }
+            if self.strict.is_some() {
+                self.check_leaf(py, index)?;
+            }
+            self.agenda.take_into(index, &mut self.leaves)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a container where the first tree has a leaf.
+    fn check_leaf(&mut self, py: Python<'_>, index: usize) -> PyResult<()> {
+        let (Some(strict), Some(child)) = (self.strict, self.agenda.get(index)) else { return Ok(()) };
+        if let Some(Class::Leaf) = self.rules.scope.known(py, ffi::type_address(child)) {
+            return Ok(());
+        }
+        self.agenda.pin();
+        let child = ffi::own(py, child);
+        if !self.is_node(&child)? {
+            return Ok(());
+        }
+        let first = strict.leaves.get(self.leaves.len()).and_then(Option::as_ref);
+        let stopped_at_container = match first {
+            Some(first) => self.is_node(first.bind(py))?,
+            None => false,
+        };
+        if stopped_at_container || self.rules.stops_at(&child)? {
+            return Ok(());
+        }
+        Err(self.mismatch(py, &Mismatch::Deeper { found: &child }))
+    }
+
+    fn is_node(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let cls = object.get_type();
+        let class = match self.rules.scope.known(object.py(), ffi::address_of(&cls)) {
+            Some(class) => class,
+            None => self.rules.scope.resolve(&cls)?,
+        };
+        Ok(match class {
+            Class::Leaf => false,
+            Class::Builtin(Kind::None) => !self.rules.none_is_leaf,
+            _ => true,
+        })
+    }
+
+    /// Whether the children of the node before `at` are leaves all, to be taken straight from their container.
+    #[inline]
+    fn takes_directly(&self, arity: usize) -> bool {
+        let next = self.graph.nodes.get(self.at);
+        self.strict.is_none() && next.is_some_and(|next| next.is_leaves() && next.arity as usize == arity)
+    }
+
+    #[inline]
+    fn open(&mut self, py: Python<'_>, child: Raw, index: usize) -> PyResult<()> {
+        let node = self.graph.nodes[index];
+        let address = ffi::type_address(child);
+        match node.kind {
+            Kind::Dict if address == ffi::dict_address() && !self.rules.sorted => self.open_dict(py, child, index, 0),
+            // SAFETY: the class was looked at, and the items are copied before Python code runs.
+            Kind::List if address == ffi::list_address() => self.open_items(py, unsafe { ffi::list_items(child) }, index),
+            // SAFETY: as above.
+            Kind::Tuple if address == ffi::tuple_address() => self.open_items(py, unsafe { ffi::tuple_items(child) }, index),
+            Kind::NamedTuple if self.is_class_slot(index, address) => {
+                // SAFETY: as above; the class in the slot is a subclass of tuple.
+                self.open_items(py, unsafe { ffi::tuple_items(child) }, index)
+            }
+            _ => self.open_rare(py, child, index),
+        }
+    }
+
+    fn is_class_slot(&self, index: usize, address: usize) -> bool {
+        let slot = self.graph.slots.raw()[self.graph.nodes[index].slots_at as usize];
+        slot.is_some_and(|cls| cls.as_ptr() as usize == address)
+    }
+
+    #[inline]
+    fn open_items(&mut self, py: Python<'_>, items: &[Raw], index: usize) -> PyResult<()> {
+        let arity = self.graph.nodes[index].arity as usize;
+        if items.len() != arity {
+            let found = self.agenda_child(py);
+            return Err(self.mismatch(py, &Mismatch::Length { index, found: &found, length: items.len() }));
+        }
+        if self.takes_directly(arity) {
+            self.at += 1;
+            for item in items {
+                self.leaves.push_new(*item)?;
+            }
+            return Ok(());
+        }
+        let base = self.agenda.len();
+        self.agenda.extend_borrowed(items)?;
+        self.enter(index, base)
+    }
+
+    /// Follows a dict or defaultdict whose keys begin at slot `first_key` of its node.
+    #[inline]
+    fn open_dict(&mut self, py: Python<'_>, dict: Raw, index: usize, first_key: usize) -> PyResult<()> {
+        let node = self.graph.nodes[index];
+        let arity = node.arity as usize;
+        let base = self.agenda.len();
+        let leaves = self.leaves.len();
+        if ffi::dict_len(dict) == arity {
+            let takes_directly = self.takes_directly(arity);
+            let keys = &self.graph.slots.raw()[node.slots_at as usize + first_key..node.slot_range().end];
+            let mut matched = 0;
+            // SAFETY: a live dict, and nothing in the loop runs Python code: only exact strs are compared.
+            for ((key, value), expected) in unsafe { DictEntries::new(dict) }.zip(keys) {
+                if !expected.is_some_and(|expected| is_same_key(key, expected)) {
+                    break;
+                }
+                matched += 1;
+                if takes_directly {
+                    self.leaves.push_new(value)?;
+                } else {
+                    self.agenda.push_borrowed(value)?;
+                }
+            }
+            if matched == arity {
+                if takes_directly {
+                    self.at += 1;
+                    return Ok(());
+                }
+                return self.enter(index, base);
+            }
+        }
+        self.agenda.truncate(base);
+        self.leaves.truncate(py, leaves);
+        self.agenda.pin();
+        let dict = ffi::own(py, dict);
+        // SAFETY: a live dict; its entries are owned before Python code runs.
+        let entries = unsafe { DictEntries::new(ffi::raw(&dict)) };
+        let entries = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();
+        self.open_entries(py, &dict, entries, index, first_key)
+    }
+
+    /// Follows the entries of a dict, comparing its keys by value.
+    fn open_entries<'py>(
+        &mut self,
+        py: Python<'py>,
+        dict: &Bound<'py, PyAny>,
+        entries: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+        index: usize,
+        first_key: usize,
+    ) -> PyResult<()> {
+        let node = self.graph.nodes[index];
+        let expected = &self.graph.slots.raw()[node.slots_at as usize + first_key..node.slot_range().end];
+        let mut same = entries.len() == expected.len();
+        for ((slot, key), (found, _)) in expected.iter().enumerate().zip(&entries) {
+            same = same
+                && match key {
+                    Some(key) => self.graph.same_slot(py, index, first_key + slot, *key, ffi::raw(found))?,
+                    None => false,
+                };
+        }
+        if !same {
+            let found: Vec<_> = entries.iter().map(|(key, _)| key.clone()).collect();
+            return Err(self.mismatch(py, &Mismatch::Keys { index, found: dict, keys: &found }));
+        }
+        let base = self.agenda.len();
+        for (_, value) in entries {
+            self.agenda.push_owned(value)?;
+        }
+        self.enter(index, base)
+    }
+
+    /// What is not met in every tree.
+    #[cold]
+    #[inline(never)]
+    fn open_rare(&mut self, py: Python<'_>, child: Raw, index: usize) -> PyResult<()> {
+        self.agenda.pin();
+        let child = ffi::own(py, child);
+        let node = self.graph.nodes[index];
+        let builtins = builtins(py)?;
+        let has_class = |cls: &Py<PyType>| child.get_type().is(cls.bind(py));
+        match node.kind {
+            Kind::None if child.is_none() => Ok(()),
+            Kind::Dict if ffi::type_address(ffi::raw(&child)) == ffi::dict_address() => {
+                self.open_sorted_dict(py, &child, index, 0)
+            }
+            Kind::DefaultDict if has_class(&builtins.default_dict) => {
+                let factory = child.getattr(intern!(py, "default_factory"))?;
+                self.check_slot(py, index, 0, &factory, &child)?;
+                if self.rules.sorted {
+                    self.open_sorted_dict(py, &child, index, 1)
+                } else {
+                    self.open_dict(py, ffi::raw(&child), index, 1)
+                }
+            }
+            Kind::OrderedDict if has_class(&builtins.ordered_dict) => {
+                let keys = child.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+                let entries = keys.into_iter().map(|key| child.get_item(&key).map(|value| (key, value)));
+                self.open_entries(py, &child, entries.collect::<PyResult<_>>()?, index, 0)
+            }
+            Kind::Deque if has_class(&builtins.deque) => {
+                let maxlen = child.getattr(intern!(py, "maxlen"))?;
+                self.check_slot(py, index, 0, &maxlen, &child)?;
+                let items = child.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+                self.open_owned(py, &child, items, index)
+            }
+            Kind::Custom | Kind::Dataclass | Kind::Static => self.open_registered(py, &child, index),
+            _ => Err(self.mismatch(py, &Mismatch::Class { index, found: &child })),
+        }
+    }
+
+    fn open_sorted_dict(&mut self, py: Python<'_>, dict: &Bound<'_, PyAny>, index: usize, first_key: usize) -> PyResult<()> {
+        // SAFETY: a live dict; its entries are owned before Python code runs.
+        let entries = unsafe { DictEntries::new(ffi::raw(dict)) };
+        let entries: Vec<_> = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();
+        let keys: Vec<_> = entries.iter().map(|(key, _)| key.clone()).collect();
+        let by_key = sorted_places(py, &keys, &|| self.here(py))?;
+        let entries = by_key.into_iter().map(|place| entries[place].clone()).collect();
+        self.open_entries(py, dict, entries, index, first_key)
+    }
+
+    fn open_registered(&mut self, py: Python<'_>, child: &Bound<'_, PyAny>, index: usize) -> PyResult<()> {
+        let node: Node = self.graph.nodes[index];
+        let Some(registration) = self.graph.registration(py, &node) else { return Ok(()) };
+        if !child.get_type().is(registration.get().cls.bind(py)) {
+            return Err(self.mismatch(py, &Mismatch::Class { index, found: child }));
+        }
+        let apart = match take_apart(&registration, child) {
+            Ok(apart) => apart,
+            Err(failure) => return Err(failure.explain(py, &registration, &self.here(py))),
+        };
+        self.check_slot(py, index, 1, &apart.context, child)?;
+        self.open_owned(py, child, apart.children, index)
+    }
+
+    /// Compares a context, a factory or a maxlen.
+    fn check_slot(
+        &mut self,
+        py: Python<'_>,
+        index: usize,
+        slot: usize,
+        found: &Bound<'_, PyAny>,
+        owner: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let expected = self.graph.slots.raw()[self.graph.nodes[index].slots_at as usize + slot];
+        let same = match expected {
+            Some(expected) if expected == ffi::raw(found) => true,
+            Some(expected) => self.graph.same_slot(py, index, slot, expected, ffi::raw(found))?,
+            None => found.is_none(),
+        };
+        if same { Ok(()) } else { Err(self.mismatch(py, &Mismatch::Context { index, slot, found, owner })) }
+    }
+
+    fn open_owned<'py>(
+        &mut self,
+        py: Python<'py>,
+        owner: &Bound<'py, PyAny>,
+        children: Vec<Bound<'py, PyAny>>,
+        index: usize,
+    ) -> PyResult<()> {
+        if children.len() != self.graph.nodes[index].arity as usize {
+            return Err(self.mismatch(py, &Mismatch::Length { index, found: owner, length: children.len() }));
+        }
+        let base = self.agenda.len();
+        for child in children {
+            self.agenda.push_owned(child)?;
+        }
+        self.enter(index, base)
+    }
+
+    #[inline]
+    fn enter(&mut self, node: usize, base: usize) -> PyResult<()> {
+        let end = self.agenda.len();
+        if base < end {
+            let no_memory = |_| pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory");
+            self.frames.try_reserve(1).map_err(no_memory)?;
+            self.frames.push(Frame { node, base, next: base, end });
+        }
+        Ok(())
+    }
+
+    /// The child that is being opened.
+    #[cold]
+    fn agenda_child<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyAny> {
+        let child = self.frames.last().and_then(|frame| self.agenda.get(frame.next - 1));
+        child.map_or_else(|| py.None().into_bound(py), |child| ffi::own(py, child))
+    }
+
+    #[cold]
+    fn here(&self, py: Python<'_>) -> KeyPath {
+        let frames = self.frames.iter().filter(|frame| frame.node != ROOT);
+        let places: Vec<Place> = frames
+            .map(|frame| {
+                let left = frame.end - frame.next;
+                let arity = self.graph.nodes[frame.node].arity as usize;
+                Place { node: frame.node, child: arity.saturating_sub(left + 1) }
+            })
+            .collect();
+        key_path(py, &self.graph.nodes, self.graph.slots.as_slice(), &places)
+    }
+
+    #[cold]
+    fn mismatch(&mut self, py: Python<'_>, what: &Mismatch<'_, '_>) -> PyErr {
+        self.agenda.pin();
+        mismatch::error(py, self.graph, what, self.strict.map(|strict| strict.number), &self.here(py))
+    }
+}
+
+/// Whether two keys are the same object, or exact strs of the same text.
+#[inline]
+fn is_same_key(found: Raw, expected: Raw) -> bool {
+    let is_text = |key: Raw| ffi::type_address(key) == ffi::str_address();
+    found == expected || is_text(found) && is_text(expected) && ffi::str_equal(found, expected)
+}

@@ -1,0 +1,150 @@
+//! Words for a tree that does not have the structure it should have.
+
+use pyo3::prelude::*;
+
+use super::nodes::node_name;
+use crate::errors::{self, Family, KeyPath, quote};
+use crate::spec::Graph;
+use crate::structure::Kind;
+use crate::values;
+
+/// How many keys a message lists.
+const MOST_KEYS: usize = 5;
+
+/// What is wrong with a child of the tree; `index` is the node it should fit.
+pub(super) enum Mismatch<'a, 'py> {
+    /// Another class.
+    Class { index: usize, found: &'a Bound<'py, PyAny> },
+    /// Another number of children.
+    Length { index: usize, found: &'a Bound<'py, PyAny>, length: usize },
+    /// Other keys, or another order of them.
+    Keys { index: usize, found: &'a Bound<'py, PyAny>, keys: &'a [Bound<'py, PyAny>] },
+    /// Another context, factory or maxlen.
+    Context { index: usize, slot: usize, found: &'a Bound<'py, PyAny>, owner: &'a Bound<'py, PyAny> },
+    /// A container in the place of a leaf.
+    Deeper { found: &'a Bound<'py, PyAny> },
+}
+
+/// The error for a mismatch: in the `number`-th tree of a map, or in a tree that a spec should fit.
+#[cold]
+pub(super) fn error(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>, number: Option<usize>, path: &KeyPath) -> PyErr {
+    let (expected, found) = match describe(py, graph, what) {
+        Ok(sides) => sides,
+        Err(raised) => return raised,
+    };
+    let place = path.place();
+    let message = match number {
+        Some(number) => format!(
+            "tree {number} does not have the structure of the first tree {place}: the first has {expected}, tree {number} \
+             has {found}"
+        ),
+        None => format!("the tree does not fit the spec {place}: the spec has {expected}, the tree has {found}"),
+    };
+    errors::error(py, Family::Structure, Some(path), &message)
+}
+
+/// What is expected and what was found.
+fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<(String, String)> {
+    Ok(match what {
+        Mismatch::Class { index, found } => {
+            let expected = expected_node(py, graph, *index);
+            let same_name = graph.nodes[*index].kind.is_registered() && expected.contains(&class_of(found));
+            let found = if same_name { format!("an instance of another class {}", class_of(found)) } else { found_value(found) };
+            (expected, found)
+        }
+        Mismatch::Length { index, found, length } => {
+            (expected_node(py, graph, *index), format!("{} of {length}", with_article(&class_of(found))))
+        }
+        Mismatch::Keys { index, found, keys } => describe_keys(py, graph, *index, found, keys)?,
+        Mismatch::Context { index, slot, found, owner } => {
+            let node = &graph.nodes[*index];
+            let part = match node.kind {
+                Kind::DefaultDict => "the factory",
+                Kind::Deque => "maxlen",
+                Kind::Static => "the value",
+                _ => "the context",
+            };
+            let expected = graph.slot(py, node, *slot).map_or_else(|| "None".to_owned(), |value| shown(&value));
+            let name = with_article(&node_name(py, node, graph.slots_of(node)));
+            (format!("{name} with {part} {expected}"), format!("{} with {part} {}", with_article(&class_of(owner)), shown(found)))
+        }
+        Mismatch::Deeper { found } => ("a leaf".to_owned(), found_value(found)),
+    })
+}
+
+fn describe_keys(
+    py: Python<'_>,
+    graph: &Graph,
+    index: usize,
+    found: &Bound<'_, PyAny>,
+    keys: &[Bound<'_, PyAny>],
+) -> PyResult<(String, String)> {
+    let node = &graph.nodes[index];
+    let first = node.kind.first_key().unwrap_or(0);
+    let expected: Vec<Bound<'_, PyAny>> =
+        graph.slots_of(node)[first..].iter().flatten().map(|key| key.bind(py).clone()).collect();
+    let without = |these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]| -> Vec<String> {
+        let is_in = |key: &Bound<'_, PyAny>| those.iter().any(|other| values::equal(key, other).unwrap_or(false));
+        // A wide dict is only searched as far as the message will list.
+        these.iter().filter(|key| !is_in(key)).take(MOST_KEYS + 1).map(quote).collect()
+    };
+    let name = with_article(&class_of(found));
+    let (missing, extra) = (without(&expected, keys), without(keys, &expected));
+    if missing.is_empty() && extra.is_empty() {
+        let text = |keys: &[Bound<'_, PyAny>]| list(&keys.iter().take(MOST_KEYS + 1).map(quote).collect::<Vec<_>>());
+        let what = format!("{name} with the same keys in another order, {}", text(keys));
+        return Ok((format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what));
+    }
+    let mut differences = Vec::new();
+    if !missing.is_empty() {
+        differences.push(format!("without {}", list(&missing)));
+    }
+    if !extra.is_empty() {
+        differences.push(format!("with {} besides", list(&extra)));
+    }
+    Ok((expected_node(py, graph, index), format!("{name} {}", differences.join(" and "))))
+}
+
+fn list(items: &[String]) -> String {
+    let mut text = items[..items.len().min(MOST_KEYS)].join(", ");
+    if items.len() > MOST_KEYS {
+        text.push_str(", …");
+    }
+    text
+}
+
+fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
+    let node = &graph.nodes[index];
+    let name = node_name(py, node, graph.slots_of(node));
+    match node.kind {
+        Kind::None => name,
+        Kind::Static => with_article(&name),
+        kind if kind.first_key().is_some() => format!("{} with {} keys", with_article(&name), node.arity),
+        _ => format!("{} of {}", with_article(&name), node.arity),
+    }
+}
+
+fn found_value(found: &Bound<'_, PyAny>) -> String {
+    use pyo3::types::{PyDict, PyList, PyTuple};
+    let sized = found.is_instance_of::<PyList>() || found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyDict>();
+    match found.len() {
+        Ok(length) if sized => {
+            let keys = if found.is_instance_of::<PyDict>() { format!("with {length} keys") } else { format!("of {length}") };
+            format!("{} {keys}", with_article(&class_of(found)))
+        }
+        _ => quote(found),
+    }
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| quote(value), |text| errors::shorten(&text.to_string_lossy()))
+}
+
+fn class_of(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+}
+
+fn with_article(name: &str) -> String {
+    let vowel = name.chars().next().is_some_and(|first| "aeiouAEIOU".contains(first));
+    format!("{} {name}", if vowel { "an" } else { "a" })
+}

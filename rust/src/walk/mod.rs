@@ -1,0 +1,26 @@
+//! Walking Python trees: taking them apart and putting them together.
+//!
+//! Nothing here recurses: containers that are open lie on a stack of frames, and their children on an agenda. The
+//! agenda is why a tree may change under a walk: a container is read once, when it is opened, and never again. Its
+//! pointers are borrowed as long as no Python code can have run, and pinned (owned) before any can.
+
+mod agenda;
+mod assemble;
+mod flatten;
+mod iterate;
+mod key_order;
+mod map;
+mod matching;
+mod mismatch;
+mod nodes;
+mod rules;
+mod unflatten;
+mod walker;
+
+pub(crate) use flatten::{flatten, leaves, structure};
+pub(crate) use iterate::TreeIter;
+pub(crate) use key_order::DictInsertionOrdered;
+pub(crate) use map::{Filter, for_each, map};
+pub(crate) use matching::flatten_up_to;
+pub(crate) use rules::Rules;
+pub(crate) use unflatten::{refs_of, unflatten};

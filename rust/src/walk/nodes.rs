@@ -1,0 +1,396 @@
+//! Opening a container: its node, its slots, and its children on the agenda.
+
+#![allow(unsafe_code)]
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
+
+use super::key_order::sorted_places;
+use super::walker::{Sink, Walker};
+use crate::errors::{Family, error};
+use crate::ffi::{self, DictEntries, Raw};
+use crate::registry::{Manner, Registration};
+use crate::spec::Order;
+use crate::structure::{Kind, Node};
+use crate::values::{self, Unusable};
+
+impl Walker {
+    /// Opens a built-in container or a namedtuple.
+    #[inline]
+    pub(super) fn open_builtin<S: Sink>(&mut self, py: Python<'_>, container: Raw, kind: Kind, sink: &mut S) -> PyResult<()> {
+        match kind {
+            Kind::Dict if !self.rules.sorted => self.open_dict(py, container, kind, None, sink),
+            // SAFETY: the class of the container was looked at, and its items are copied before Python code runs.
+            Kind::List => self.open_sequence(py, kind, None, unsafe { ffi::list_items(container) }, sink),
+            // SAFETY: as above.
+            Kind::Tuple => self.open_sequence(py, kind, None, unsafe { ffi::tuple_items(container) }, sink),
+            Kind::NamedTuple => {
+                let cls = ffi::own(py, container).get_type();
+                // SAFETY: as above; a namedtuple is a tuple.
+                self.open_sequence(py, kind, Some(cls.as_any()), unsafe { ffi::tuple_items(container) }, sink)
+            }
+            _ => self.open_rare(py, container, kind, sink),
+        }
+    }
+
+    /// A list or tuple: its leading leaves are taken at once, the other children go on the agenda.
+    #[inline]
+    fn open_sequence<S: Sink>(
+        &mut self,
+        py: Python<'_>,
+        kind: Kind,
+        slot: Option<&Bound<'_, PyAny>>,
+        items: &[Raw],
+        sink: &mut S,
+    ) -> PyResult<()> {
+        let node = self.draft.open(kind, items.len())?;
+        if let Some(slot) = slot {
+            self.draft.add_slot(kind, 0, slot)?;
+        }
+        let base = self.agenda.len();
+        let mut taken = 0;
+        if self.takes_directly::<S>() {
+            while taken < items.len() && self.take_directly(py, items[taken], sink)? {
+                taken += 1;
+            }
+        }
+        self.agenda.extend_borrowed(&items[taken..])?;
+        self.enter(py, node, base, sink)
+    }
+
+    /// A dict or defaultdict in insertion order.
+    #[inline]
+    fn open_dict<S: Sink>(
+        &mut self,
+        py: Python<'_>,
+        dict: Raw,
+        kind: Kind,
+        factory: Option<&Bound<'_, PyAny>>,
+        sink: &mut S,
+    ) -> PyResult<()> {
+        let node = self.draft.open(kind, ffi::dict_len(dict))?;
+        if let Some(factory) = factory {
+            self.draft.add_slot(kind, 0, factory)?;
+        }
+        let base = self.agenda.len();
+        let mut takes_directly = self.takes_directly::<S>();
+        // SAFETY: `dict` is a live dict, and nothing in the loop runs Python code: keys are hashed where that runs none.
+        for (key, value) in unsafe { DictEntries::new(dict) } {
+            self.draft.add_key(py, key)?;
+            if takes_directly {
+                takes_directly = self.take_directly(py, value, sink)?;
+                if takes_directly {
+                    continue;
+                }
+            }
+            self.agenda.push_borrowed(value)?;
+        }
+        self.enter(py, node, base, sink)
+    }
+
+    /// What is not met in every tree.
+    #[cold]
+    #[inline(never)]
+    fn open_rare<S: Sink>(&mut self, py: Python<'_>, container: Raw, kind: Kind, sink: &mut S) -> PyResult<()> {
+        self.pin();
+        let container = ffi::own(py, container);
+        match kind {
+            Kind::OrderedDict => self.open_ordered_dict(&container, sink),
+            Kind::Deque => self.open_deque(&container, sink),
+            Kind::DefaultDict => {
+                let factory = container.getattr(intern!(py, "default_factory"))?;
+                if self.rules.sorted {
+                    self.open_sorted_dict(&container, kind, Some(&factory), sink)
+                } else {
+                    self.open_dict(py, ffi::raw(&container), kind, Some(&factory), sink)
+                }
+            }
+            Kind::Dict => self.open_sorted_dict(&container, kind, None, sink),
+            _ => {
+                let node = self.draft.open(kind, 0)?;
+                self.enter(py, node, self.agenda.len(), sink)
+            }
+        }
+    }
+
+    fn open_ordered_dict<S: Sink>(&mut self, dict: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
+        let py = dict.py();
+        // Its order is not that of the table it is built on, so it is asked for its keys.
+        let keys = dict.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let node = self.draft.open(Kind::OrderedDict, keys.len())?;
+        let base = self.agenda.len();
+        for key in keys {
+            let Some(value) = ffi::dict_get(dict, &key)? else {
+                let path = self.here(py);
+                let message = format!(
+                    "the OrderedDict {} lost the key {} while it was read: don't change a tree while it is walked",
+                    path.place(),
+                    crate::errors::quote(&key)
+                );
+                return Err(error(py, Family::Value, Some(&path), &message));
+            };
+            self.draft.add_slot(Kind::OrderedDict, 0, &key)?;
+            self.agenda.push_owned(value)?;
+        }
+        self.enter(py, node, base, sink)
+    }
+
+    fn open_deque<S: Sink>(&mut self, deque: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
+        let py = deque.py();
+        let maxlen = deque.getattr(intern!(py, "maxlen"))?;
+        let items = deque.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let node = self.draft.open(Kind::Deque, items.len())?;
+        self.draft.add_slot(Kind::Deque, 0, &maxlen)?;
+        let base = self.agenda.len();
+        for item in items {
+            self.agenda.push_owned(item)?;
+        }
+        self.enter(py, node, base, sink)
+    }
+
+    /// A dict or defaultdict by sorted key.
+    fn open_sorted_dict<S: Sink>(
+        &mut self,
+        dict: &Bound<'_, PyAny>,
+        kind: Kind,
+        factory: Option<&Bound<'_, PyAny>>,
+        sink: &mut S,
+    ) -> PyResult<()> {
+        let py = dict.py();
+        // SAFETY: a live dict; the entries are owned before Python code runs.
+        let entries = unsafe { DictEntries::new(ffi::raw(dict)) };
+        let entries: Vec<_> = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();
+        let keys: Vec<_> = entries.iter().map(|(key, _)| key.clone()).collect();
+        let by_key = sorted_places(py, &keys, &|| self.here(py))?;
+        let node = self.draft.open(kind, entries.len())?;
+        if let Some(factory) = factory {
+            self.draft.add_slot(kind, 0, factory)?;
+        }
+        let base = self.agenda.len();
+        let mut places = vec![0u32; entries.len()];
+        for (place, original) in (0u32..).zip(&by_key) {
+            let (key, value) = &entries[*original];
+            places[*original] = place;
+            self.draft.add_key(py, ffi::raw(key))?;
+            self.agenda.push_owned(value.clone())?;
+        }
+        if !places.is_sorted() {
+            self.draft.orders.push(Order { node, sorted_places: places.into_boxed_slice() });
+        }
+        self.enter(py, node, base, sink)
+    }
+
+    /// Opens an instance of a registered class.
+    #[inline(never)]
+    pub(super) fn open_registered<S: Sink>(
+        &mut self,
+        py: Python<'_>,
+        object: Raw,
+        kind: Kind,
+        registration: Raw,
+        sink: &mut S,
+    ) -> PyResult<()> {
+        // The table owns the registration until Python code runs.
+        let registration = ffi::own(py, registration);
+        self.pin();
+        let object = ffi::own(py, object);
+        let registration = registration.cast_into::<Registration>()?;
+        let parts = match take_apart(&registration, &object) {
+            Ok(parts) => parts,
+            Err(failure) => return Err(self.explain(py, &registration, failure)),
+        };
+        let node = self.draft.open(kind, parts.children.len())?;
+        self.draft.nodes[node as usize].mutable_context = parts.mutable_context;
+        self.draft.add_slot(kind, 0, registration.as_any())?;
+        self.draft.add_slot(kind, 1, &parts.context)?;
+        if kind == Kind::Custom {
+            match &parts.entries {
+                Some(entries) => self.draft.add_slot(kind, 2, entries)?,
+                None => self.draft.add_gap()?,
+            }
+        }
+        let base = self.agenda.len();
+        for child in parts.children {
+            self.agenda.push_owned(child)?;
+        }
+        self.enter(py, node, base, sink)
+    }
+
+    /// Says where a flatten function failed, and of which class it is.
+    #[cold]
+    fn explain(&self, py: Python<'_>, registration: &Bound<'_, Registration>, failure: Failure) -> PyErr {
+        failure.explain(py, registration, &self.here(py))
+    }
+}
+
+/// An instance of a registered class, one level apart.
+pub(super) struct Apart<'py> {
+    pub(super) children: Vec<Bound<'py, PyAny>>,
+    pub(super) context: Bound<'py, PyAny>,
+    pub(super) mutable_context: bool,
+    pub(super) entries: Option<Bound<'py, PyAny>>,
+}
+
+/// Why an instance did not come apart.
+pub(super) enum Failure {
+    /// The user's own code raised.
+    Raised(PyErr),
+    /// The flatten function gave something unfit.
+    Unfit(Family, String),
+}
+
+impl From<PyErr> for Failure {
+    fn from(raised: PyErr) -> Self {
+        Self::Raised(raised)
+    }
+}
+
+impl Failure {
+    #[cold]
+    pub(super) fn explain(self, py: Python<'_>, registration: &Bound<'_, Registration>, path: &crate::errors::KeyPath) -> PyErr {
+        let class = registration.get().class_name(py);
+        match self {
+            Self::Raised(raised) => {
+                let who = match registration.get().manner {
+                    Manner::Functions { .. } => "the flatten function of",
+                    _ => "reading the fields of",
+                };
+                crate::errors::add_note(py, &raised, &format!("clika_pytree: raised by {who} {class} {}", path.place()));
+                raised
+            }
+            Self::Unfit(family, what) => {
+                error(py, family, Some(path), &format!("the flatten function of {class}, called {}, {what}", path.place()))
+            }
+        }
+    }
+}
+
+/// Takes an instance of a registered class apart, by its functions or its fields.
+pub(super) fn take_apart<'py>(
+    registration: &Bound<'py, Registration>,
+    object: &Bound<'py, PyAny>,
+) -> Result<Apart<'py>, Failure> {
+    let py = object.py();
+    match &registration.get().manner {
+        Manner::Functions { with_keys: Some(flatten), .. } => apart_with_keys(&ffi::call_one(flatten.bind(py), object)?),
+        Manner::Functions { flatten, .. } => apart_by_function(&ffi::call_one(flatten.bind(py), object)?),
+        Manner::Fields { data, meta, .. } => {
+            let read = |names: &[Py<PyString>]| -> PyResult<Vec<Bound<'py, PyAny>>> {
+                names.iter().map(|name| object.getattr(name.bind(py))).collect()
+            };
+            let children = read(data)?;
+            let context = PyTuple::new(py, read(meta)?)?.into_any();
+            with_frozen_context(children, context, None)
+        }
+        Manner::Static => {
+            Ok(Apart { children: Vec::new(), context: object.clone(), mutable_context: false, entries: None })
+        }
+    }
+}
+
+fn unfit_result(result: &Bound<'_, PyAny>, wanted: &str) -> Failure {
+    let found = match result.cast::<PyTuple>() {
+        Ok(tuple) => format!("a tuple of {}", tuple.len()),
+        Err(_) => crate::errors::quote(result),
+    };
+    Failure::Unfit(Family::Node, format!("returned {found}: it must return {wanted}"))
+}
+
+fn collect<'py>(children: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
+    if let Ok(tuple) = children.cast_exact::<PyTuple>() {
+        return Ok(tuple.iter().collect());
+    }
+    if let Ok(list) = children.cast_exact::<PyList>() {
+        return Ok(list.iter().collect());
+    }
+    if children.is_instance_of::<PyString>() || !is_iterable(children) {
+        let found = crate::errors::quote(children);
+        return Err(Failure::Unfit(Family::Node, format!("gave {found} as children: it must give an iterable of them")));
+    }
+    Ok(children.try_iter()?.collect::<PyResult<_>>()?)
+}
+
+fn is_iterable(object: &Bound<'_, PyAny>) -> bool {
+    let cls = object.get_type();
+    let py = object.py();
+    cls.hasattr(intern!(py, "__iter__")).unwrap_or(false) || cls.hasattr(intern!(py, "__getitem__")).unwrap_or(false)
+}
+
+fn apart_by_function<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failure> {
+    const WANTED: &str = "(children, context) or (children, context, entries)";
+    let Ok(result) = result.cast::<PyTuple>() else {
+        return Err(unfit_result(result, WANTED));
+    };
+    let entries = match result.len() {
+        2 => None,
+        3 => Some(result.get_item(2)?).filter(|entries| !entries.is_none()),
+        _ => return Err(unfit_result(result.as_any(), WANTED)),
+    };
+    let children = collect(&result.get_item(0)?)?;
+    let entries = entries.map(|entries| named(&entries, children.len())).transpose()?;
+    with_frozen_context(children, result.get_item(1)?, entries)
+}
+
+/// The entries as a tuple, one for each child.
+fn named<'py>(entries: &Bound<'py, PyAny>, children: usize) -> Result<Bound<'py, PyAny>, Failure> {
+    let entries = match entries.cast_exact::<PyTuple>() {
+        Ok(entries) => entries.clone(),
+        Err(_) => PyTuple::new(entries.py(), collect(entries)?)?,
+    };
+    if entries.len() == children {
+        return Ok(entries.into_any());
+    }
+    let what = format!("gave {} entries for {children} children: it must name each child once, in order", entries.len());
+    Err(Failure::Unfit(Family::Structure, what))
+}
+
+/// `flatten_with_keys_fn` gives pairs of a key and a child.
+fn apart_with_keys<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failure> {
+    const WANTED: &str = "(pairs of key and child, context)";
+    let Some(result) = result.cast::<PyTuple>().ok().filter(|result| result.len() == 2) else {
+        return Err(unfit_result(result, WANTED));
+    };
+    let (mut keys, mut children) = (Vec::new(), Vec::new());
+    for pair in collect(&result.get_item(0)?)? {
+        let Some(pair) = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2) else {
+            return Err(unfit_result(&pair, WANTED));
+        };
+        keys.push(pair.get_item(0)?);
+        children.push(pair.get_item(1)?);
+    }
+    let entries = PyTuple::new(result.py(), keys)?.into_any();
+    with_frozen_context(children, result.get_item(1)?, Some(entries))
+}
+
+fn with_frozen_context<'py>(
+    children: Vec<Bound<'py, PyAny>>,
+    context: Bound<'py, PyAny>,
+    entries: Option<Bound<'py, PyAny>>,
+) -> Result<Apart<'py>, Failure> {
+    match values::freeze(&context) {
+        Ok(None) => Ok(Apart { children, context, mutable_context: false, entries }),
+        Ok(Some(context)) => Ok(Apart { children, context, mutable_context: true, entries }),
+        Err(Unusable::Raised(raised)) => Err(Failure::Raised(raised)),
+        Err(Unusable::Value { class, reason }) => {
+            Err(Failure::Unfit(Family::Context, format!("gave a context that holds a {class}, which {reason}")))
+        }
+    }
+}
+
+/// The class of a node, for messages: `list`, `Point`.
+pub(super) fn node_name(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>]) -> String {
+    let first = slots.first().and_then(Option::as_ref).map(|slot| slot.bind(py));
+    match (node.kind, first) {
+        (Kind::NamedTuple, Some(cls)) => {
+            let name = cls.cast::<PyType>().ok().and_then(|cls| cls.name().ok());
+            name.map_or_else(|| "namedtuple".to_owned(), |name| name.to_string())
+        }
+        (kind, Some(registration)) if kind.is_registered() => registration
+            .cast::<Registration>()
+            .map_or_else(|_| "a class".to_owned(), |registration| registration.get().class_name(py)),
+        (Kind::OrderedDict, _) => "OrderedDict".to_owned(),
+        (Kind::None, _) => "None".to_owned(),
+        (kind, _) => kind.name().to_owned(),
+    }
+}

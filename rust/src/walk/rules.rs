@@ -1,0 +1,38 @@
+//! What a call says about leaves and nodes.
+
+use pyo3::prelude::*;
+
+use super::key_order;
+use crate::registry::{Scope, scope_of};
+
+/// The options of one call.
+pub(crate) struct Rules {
+    pub(crate) none_is_leaf: bool,
+    /// Plain dicts and defaultdicts are walked by sorted key.
+    pub(crate) sorted: bool,
+    pub(crate) scope: &'static Scope,
+    pub(crate) is_leaf: Option<Py<PyAny>>,
+}
+
+impl Rules {
+    /// The rules of a call with these arguments; `is_leaf=None` counts as not given.
+    #[inline]
+    pub(crate) fn new(
+        py: Python<'_>,
+        is_leaf: Option<&Bound<'_, PyAny>>,
+        none_is_leaf: bool,
+        namespace: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let scope = scope_of(py, namespace)?;
+        let is_leaf = is_leaf.filter(|predicate| !predicate.is_none()).map(|predicate| predicate.clone().unbind());
+        Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf })
+    }
+
+    /// Whether the predicate stops at this object; it is asked of every object.
+    pub(crate) fn stops_at(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match &self.is_leaf {
+            Some(predicate) => crate::ffi::call_one(predicate.bind(object.py()), object)?.is_truthy(),
+            None => Ok(false),
+        }
+    }
+}
