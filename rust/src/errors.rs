@@ -38,31 +38,15 @@ const MEMBERS: [Member; 10] = [
         name: "PyTreeError",
         doc: "Base of every error of this library.\n\n`path` is the key path at which it happened, as text (`\"['layers'][3].w\"`, `\"\"` for the root), or None.",
     },
-    Member {
-        family: Family::Value,
-        name: "PyTreeValueError",
-        doc: "A PyTreeError that is a ValueError.",
-    },
-    Member {
-        family: Family::Type,
-        name: "PyTreeTypeError",
-        doc: "A PyTreeError that is a TypeError.",
-    },
-    Member {
-        family: Family::Structure,
-        name: "StructureError",
-        doc: "Trees or specs that do not fit together.",
-    },
+    Member { family: Family::Value, name: "PyTreeValueError", doc: "A PyTreeError that is a ValueError." },
+    Member { family: Family::Type, name: "PyTreeTypeError", doc: "A PyTreeError that is a TypeError." },
+    Member { family: Family::Structure, name: "StructureError", doc: "Trees or specs that do not fit together." },
     Member {
         family: Family::LeafCount,
         name: "LeafCountError",
         doc: "A number of leaves that a structure has no place for.",
     },
-    Member {
-        family: Family::Circular,
-        name: "CircularTreeError",
-        doc: "A tree that contains itself.",
-    },
+    Member { family: Family::Circular, name: "CircularTreeError", doc: "A tree that contains itself." },
     Member {
         family: Family::KeyOrder,
         name: "KeyOrderError",
@@ -137,7 +121,7 @@ impl KeyPath {
         self.0.concat()
     }
 
-    /// Where it is, for a message: "at ['layers'][3].w", "at the root"; the middle of a long path is left out.
+    /// Where it is, for a message: `at ['layers'][3].w`, `at the root`; the middle of a long path is left out.
     pub(crate) fn place(&self) -> String {
         if self.0.is_empty() {
             return "at the root".to_owned();
@@ -170,6 +154,11 @@ pub(crate) fn quote(value: &Bound<'_, PyAny>) -> String {
         }
     }
     format!("an object of class {class}")
+}
+
+/// The repr of a key or context, cut.
+pub(crate) fn show(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| quote(value), |text| shorten(&text.to_string_lossy()))
 }
 
 /// Whether `repr` of it is quick and runs no user code.

@@ -4,7 +4,7 @@
 //!
 //! - [`structure`]: the shape of a tree as numbers, without Python.
 //! - [`errors`]: the error family and the words that name a place in a tree.
-//! - [`ffi`]: the unsafe ground, owned references and CPython's containers.
+//! - [`ffi`]: the unsafe ground, owned references and `CPython`'s containers.
 //! - [`values`]: keys and contexts compared by exact type and bits.
 //! - [`registry`]: which classes are nodes.
 //! - [`spec`]: a structure with its Python objects.

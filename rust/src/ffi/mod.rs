@@ -1,4 +1,4 @@
-//! The thin layer over CPython's C interface: what the walks need and PyO3's safe types are too slow for.
+//! The thin layer over `CPython`'s C interface: what the walks need and `PyO3`'s safe types are too slow for.
 //!
 //! What holds here, and what every caller can rely on:
 //! - A [`Raw`] is a pointer to a live object. Whoever keeps one past a call that may run Python code owns a reference.
@@ -10,8 +10,10 @@
 
 mod cell;
 mod objects;
+mod pool;
 mod refs;
 
 pub(crate) use cell::GilCell;
 pub(crate) use objects::*;
+pub(crate) use pool::{LARGEST_KEPT, Pool};
 pub(crate) use refs::{Raw, RefVec, Slots, into_raw, raw};

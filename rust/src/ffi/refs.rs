@@ -101,7 +101,7 @@ impl RefVec {
         Ok(())
     }
 
-    /// The entries, as PyO3 knows them.
+    /// The entries, as `PyO3` knows them.
     #[inline]
     pub(crate) fn as_slice(&self) -> &[Option<Py<PyAny>>] {
         // SAFETY: `Py` is a transparent `NonNull`, and an `Option` of either has the same layout. The references stay

@@ -1,5 +1,7 @@
 //! The tree functions.
 
+#![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -10,13 +12,13 @@ use crate::walk::{self, Filter, Rules, TreeIter};
 
 /// The leaves and the structure of a tree: `(list of leaves, TreeSpec)`.
 ///
-/// Leaves come depth first, from left to right. Lists, tuples, dicts, OrderedDicts, defaultdicts, deques, namedtuples and
+/// Leaves come depth first, from left to right. Lists, tuples, dicts, `OrderedDicts`, defaultdicts, deques, namedtuples and
 /// instances of registered classes are nodes, by exact type; all else is a leaf, None too.
 ///
 /// Args:
 ///     tree: any object.
-///     is_leaf: asked of every object before it is opened; a truthy answer makes it a leaf.
-///     none_is_leaf: False makes None a node without children.
+///     `is_leaf`: asked of every object before it is opened; a truthy answer makes it a leaf.
+///     `none_is_leaf`: False makes None a node without children.
 ///     namespace: a name, or a tuple of names searched in order, whose registrations count before the global ones.
 ///
 /// Raises `CircularTreeError` for a tree that contains itself, `NodeError` or `StructureError` for what a flatten
@@ -72,7 +74,7 @@ pub(crate) fn tree_structure<'py>(
 
 /// An iterator over the leaves of a tree, which is walked as far as it is asked for.
 ///
-/// Arguments and exceptions are those of `tree_flatten`; a StopIteration of user code becomes a RuntimeError.
+/// Arguments and exceptions are those of `tree_flatten`; a `StopIteration` of user code becomes a `RuntimeError`.
 ///
 /// >>> import clika_pytree as crt
 /// >>> next(crt.tree_iter({"a": [1, 2]}))
@@ -94,7 +96,7 @@ pub(crate) fn tree_iter<'py>(
 ///     treespec: a TreeSpec.
 ///     leaves: an iterable of as many leaves as it has; not a str, bytes, dict or set.
 ///
-/// Raises `LeafCountError` for another number of leaves, TypeError where not exactly one argument is a TreeSpec.
+/// Raises `LeafCountError` for another number of leaves, `TypeError` where not exactly one argument is a TreeSpec.
 ///
 /// >>> import clika_pytree as crt
 /// >>> leaves, spec = crt.tree_flatten({"a": [1, 2]})
@@ -146,7 +148,7 @@ fn in_order<'py>(
 ///     tree: any object.
 ///     *rests: trees of the same structure. Where `tree` has a leaf they must have one too, except where `is_leaf` stopped
 ///         at a container: there anything may stand.
-///     is_leaf, none_is_leaf, namespace: as for `tree_flatten`.
+///     `is_leaf`, `none_is_leaf`, namespace: as for `tree_flatten`.
 ///
 /// Raises `StructureError` naming the first path at which a further tree differs. An exception of `fn` passes, with a note
 /// that names the path.
@@ -196,9 +198,9 @@ pub(crate) fn tree_map_<'py>(
 /// Args:
 ///     filter: a class, a tuple of classes, a union (`int | float`, `Optional[int]`), or a predicate of a leaf.
 ///     fn: called with each leaf that the filter takes.
-///     tree, is_leaf, none_is_leaf, namespace: as for `tree_map`.
+///     tree, `is_leaf`, `none_is_leaf`, namespace: as for `tree_map`.
 ///
-/// Raises TypeError for a filter that is none of these.
+/// Raises `TypeError` for a filter that is none of these.
 ///
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_map_only(int, lambda x: x + 1, {"a": 1, "b": "text", "c": [2, None, 2.5]})

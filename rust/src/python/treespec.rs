@@ -1,7 +1,9 @@
 //! The class `TreeSpec`.
 
+#![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
+
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple, PyType};
@@ -28,7 +30,9 @@ use crate::walk::{self, Rules};
 pub(crate) struct TreeSpec(pub(crate) Graph);
 
 fn spec_argument<'a, 'py>(argument: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, TreeSpec>> {
-    argument.cast::<TreeSpec>().map_err(|_| PyTypeError::new_err(format!("expected a TreeSpec, got {}", quote(argument))))
+    argument
+        .cast::<TreeSpec>()
+        .map_err(|_| PyTypeError::new_err(format!("expected a TreeSpec, got {}", quote(argument))))
 }
 
 #[pymethods]
@@ -88,7 +92,8 @@ impl TreeSpec {
     fn context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let root = self.0.root();
         let keys = |first: usize| PyTuple::new(py, self.0.slots_of(root)[first..].iter().flatten().collect::<Vec<_>>());
-        let slot = |number| self.0.slot(py, root, number).map_or_else(|| py.None().into_bound(py), |slot| slot.to_owned());
+        let slot =
+            |number| self.0.slot(py, root, number).map_or_else(|| py.None().into_bound(py), pyo3::Borrowed::to_owned);
         Ok(match root.kind {
             Kind::Dict | Kind::OrderedDict => keys(0)?.into_any(),
             Kind::DefaultDict => (slot(0), keys(1)?).into_pyobject(py)?.into_any(),
@@ -140,15 +145,22 @@ impl TreeSpec {
 
     /// The structure of one child; a negative index counts from the end.
     ///
-    /// Raises IndexError where there is no such child.
+    /// Raises `IndexError` where there is no such child.
     ///
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure([1, (2, 3)]).child(-1)
     /// TreeSpec((*, *))
-    fn child(&self, py: Python<'_>, index: isize) -> PyResult<Self> {
+    fn child(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = index.py();
         let count = self.num_children();
-        let place = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
-        let child = place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
+        // An index too large for the machine is out of range like any other.
+        let number = match index.extract::<isize>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => isize::MAX,
+            number => number?,
+        };
+        let place = if number < 0 { number.checked_add_unsigned(count) } else { Some(number) };
+        let child =
+            place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
         match child {
             Some(child) => self.0.subtree(py, child).map(Self),
             None => Err(PyIndexError::new_err(format!("child {index} of a node with {count} children"))),
@@ -223,15 +235,15 @@ impl TreeSpec {
         Ok(answer.into_pyobject(py)?.to_owned().into_any())
     }
 
-    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        let hash = self.0.hash(py)?.cast_signed();
-        Ok(isize::try_from(hash).unwrap_or(hash as i32 as isize))
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        self.0.hash(py)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         self.0.repr(py)
     }
 
+    #[expect(clippy::unused_self, reason = "a special method")]
     fn __bool__(&self) -> bool {
         true
     }
@@ -257,7 +269,7 @@ impl TreeSpec {
 
 /// The TreeSpec of a pickled state; for pickle only.
 ///
-/// Raises ValueError for a state that is no structure.
+/// Raises `ValueError` for a state that is no structure.
 #[pyfunction]
 pub(crate) fn treespec_from_state(state: &Bound<'_, PyTuple>) -> PyResult<TreeSpec> {
     Graph::from_state(state.py(), state).map(TreeSpec)

@@ -30,7 +30,8 @@ static BUILTINS: PyOnceLock<Builtins> = PyOnceLock::new();
 pub(crate) fn builtins(py: Python<'_>) -> PyResult<&'static Builtins> {
     BUILTINS.get_or_try_init(py, || {
         let collections = py.import("collections")?;
-        let class = |name: &str| -> PyResult<Py<PyType>> { Ok(collections.getattr(name)?.cast_into::<PyType>()?.unbind()) };
+        let class =
+            |name: &str| -> PyResult<Py<PyType>> { Ok(collections.getattr(name)?.cast_into::<PyType>()?.unbind()) };
         Ok(Builtins {
             ordered_dict: class("OrderedDict")?,
             default_dict: class("defaultdict")?,

@@ -93,7 +93,8 @@ impl Registration {
         to_dumpable_context: Option<Py<PyAny>>,
         from_dumpable_context: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let manner = Manner::Functions { flatten: flatten_fn, unflatten: unflatten_fn, with_keys: flatten_with_keys_fn };
+        let manner =
+            Manner::Functions { flatten: flatten_fn, unflatten: unflatten_fn, with_keys: flatten_with_keys_fn };
         let cls = class_of(cls)?.unbind();
         Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
     }
@@ -219,6 +220,7 @@ impl Registration {
 
     /// The function that makes a context of plain values, or None.
     #[getter]
+    #[expect(clippy::wrong_self_convention, reason = "the name of the registration argument")]
     fn from_dumpable_context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.from_dumpable_context.as_ref().map(|function| function.clone_ref(py))
     }
@@ -227,10 +229,10 @@ impl Registration {
         format!("Registration({}, kind='{}', namespace='{}')", self.class_name(py), self.kind(), self.namespace)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Py<PyType>, String))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
         let load = py.import("clika_pytree._native")?.getattr("registered")?;
-        Ok((load, (slf.get().cls.clone_ref(py), slf.get().namespace.clone())))
+        (load, (&slf.get().cls, &slf.get().namespace)).into_pyobject(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

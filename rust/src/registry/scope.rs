@@ -53,9 +53,12 @@ impl Scope {
     /// What a class is, where that is known.
     #[inline]
     pub(super) fn recall(&self, py: Python<'_>, class: TypeAddress, generation: u64) -> Option<Class> {
-        self.known.with(py, |known| {
-            if known.generation == generation { known.classes.get(&class).copied() } else { None }
-        })
+        self.known.with(
+            py,
+            |known| {
+                if known.generation == generation { known.classes.get(&class).copied() } else { None }
+            },
+        )
     }
 
     pub(super) fn remember(&self, py: Python<'_>, address: TypeAddress, class: Class, generation: u64) {

@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use super::class::{builtin_kind, builtins};
+use super::Class;
+use super::class::builtin_kind;
 use super::registration::Registration;
 use super::scope::{AddressMap, Scope};
-use super::Class;
 use crate::errors::{Family, error};
 use crate::ffi::{self, GilCell, TypeAddress};
 use crate::structure::Kind;
@@ -45,9 +45,13 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
     for name in names.iter() {
         let name = name.cast::<PyString>().map_err(|_| namespace_error(py, namespace))?;
         let name = name.to_str()?.to_owned();
-        if !name.is_empty() && !searched.contains(&name) {
+        if !searched.contains(&name) {
             searched.push(name);
         }
+    }
+    // The global registrations come last, wherever they are not named.
+    if searched.last().is_some_and(String::is_empty) {
+        searched.pop();
     }
     if searched.is_empty() { global_scope(py) } else { Ok(named_scope(py, searched)) }
 }
@@ -157,10 +161,17 @@ impl ClassWatch {
     }
 }
 
+fn class_argument<'a, 'py>(cls: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyType>> {
+    cls.cast::<PyType>().map_err(|_| {
+        let message = format!("expected a class, got {}: pass the class itself", crate::errors::quote(cls));
+        error(cls.py(), Family::Type, None, &message)
+    })
+}
+
 /// Adds a registration, or says why not; then nothing has changed.
 #[pyfunction(name = "register")]
-pub(crate) fn add(py: Python<'_>, registration: Py<Registration>) -> PyResult<()> {
-    let record = registration.get();
+pub(crate) fn add(registration: &Bound<'_, Registration>) -> PyResult<()> {
+    let (py, record) = (registration.py(), registration.get());
     let address = ffi::address_of(record.cls.bind(py));
     if builtin_kind(py, address)?.is_some() {
         let message = format!("{} is a built-in container and can't be registered again", record.class_name(py));
@@ -171,7 +182,7 @@ pub(crate) fn add(py: Python<'_>, registration: Py<Registration>) -> PyResult<()
         if of_class.iter().any(|other| other.get().namespace == record.namespace) {
             return true;
         }
-        of_class.push(registration.clone_ref(py));
+        of_class.push(registration.clone().unbind());
         false
     });
     if refused {
@@ -192,7 +203,8 @@ pub(crate) fn add(py: Python<'_>, registration: Py<Registration>) -> PyResult<()
 
 /// Takes a registration back; its specs keep it.
 #[pyfunction(name = "unregister", signature = (cls, namespace=""))]
-pub(crate) fn remove(py: Python<'_>, cls: &Bound<'_, PyType>, namespace: &str) -> PyResult<Py<Registration>> {
+pub(crate) fn remove(py: Python<'_>, cls: &Bound<'_, PyAny>, namespace: &str) -> PyResult<Py<Registration>> {
+    let cls = class_argument(cls)?;
     let address = ffi::address_of(cls);
     let removed = REGISTRATIONS.with(py, |table| {
         let table = table.as_mut()?;
@@ -216,10 +228,11 @@ pub(crate) fn remove(py: Python<'_>, cls: &Bound<'_, PyType>, namespace: &str) -
 #[pyfunction(name = "lookup", signature = (cls, namespace=None))]
 pub(crate) fn find(
     py: Python<'_>,
-    cls: &Bound<'_, PyType>,
+    cls: &Bound<'_, PyAny>,
     namespace: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Py<Registration>>> {
-    Ok(scope_of(py, namespace)?.registered(py, ffi::address_of(cls)))
+    let address = ffi::address_of(class_argument(cls)?);
+    Ok(scope_of(py, namespace)?.registered(py, address))
 }
 
 /// The registration of a class in just this namespace; for pickle only.
@@ -258,10 +271,9 @@ fn not_registered(cls: &Bound<'_, PyType>, namespace: &str, hint: &str) -> PyErr
 #[pyfunction(signature = (cls, namespace=None), text_signature = "(cls, namespace='')")]
 pub(crate) fn is_registered(
     py: Python<'_>,
-    cls: &Bound<'_, PyType>,
+    cls: &Bound<'_, PyAny>,
     namespace: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<bool> {
-    builtins(py)?;
-    let address = ffi::address_of(cls);
+    let address = ffi::address_of(class_argument(cls)?);
     Ok(scope_of(py, namespace)?.registered(py, address).is_some() || builtin_kind(py, address)?.is_some())
 }

@@ -24,7 +24,8 @@ pub(crate) fn entry_of<'py>(
     child: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let index = || Ok(child.into_pyobject(py)?.into_any());
-    let slot = |number: usize| slots.get(node.slots_at as usize + number).and_then(Option::as_ref).map(|slot| slot.bind(py));
+    let slot =
+        |number: usize| slots.get(node.slots_at as usize + number).and_then(Option::as_ref).map(|slot| slot.bind(py));
     if let Some(first) = node.kind.first_key() {
         return slot(first + child).map_or_else(index, |key| Ok(key.clone()));
     }
@@ -118,15 +119,15 @@ impl Graph {
         let mut open: Vec<Place> = Vec::new();
         let mut entries: Vec<Bound<'py, PyAny>> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            if !node.is_leaves() {
-                self.step_in(py, &mut open, &mut entries)?;
-                open.push(Place { node: index, child: 0 });
-            } else {
+            if node.is_leaves() {
                 for _ in 0..node.arity {
                     self.step_in(py, &mut open, &mut entries)?;
                     paths.push(PyTuple::new(py, &entries)?);
                     entries.truncate(open.len().saturating_sub(1));
                 }
+            } else {
+                self.step_in(py, &mut open, &mut entries)?;
+                open.push(Place { node: index, child: 0 });
             }
             while open.last().is_some_and(|place| place.child == self.nodes[place.node].arity as usize) {
                 open.pop();
@@ -137,12 +138,7 @@ impl Graph {
     }
 
     /// Adds the entry of the innermost container's next child.
-    fn step_in<'py>(
-        &self,
-        py: Python<'py>,
-        open: &mut [Place],
-        entries: &mut Vec<Bound<'py, PyAny>>,
-    ) -> PyResult<()> {
+    fn step_in<'py>(&self, py: Python<'py>, open: &mut [Place], entries: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
         if let Some(place) = open.last_mut() {
             entries.push(entry_of(py, &self.nodes[place.node], self.slots.as_slice(), place.child)?);
             place.child += 1;
@@ -178,7 +174,9 @@ impl Graph {
             }
         }
         // Each place has counted the child it is at.
-        open.iter_mut().for_each(|place| place.child -= 1);
+        for place in &mut open {
+            place.child -= 1;
+        }
         key_path(py, &self.nodes, self.slots.as_slice(), &open)
     }
 }

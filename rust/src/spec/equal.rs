@@ -23,7 +23,8 @@ impl Graph {
             for slot in value_slots(node) {
                 let Some(value) = self.slot(py, node, slot) else { continue };
                 if values::quick_hash(py, ffi::raw(&value)).is_none() {
-                    let hash = values::hash(&value).map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?;
+                    let hash =
+                        values::hash(&value).map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?;
                     mixer.add(hash);
                 }
             }
@@ -53,7 +54,14 @@ impl Graph {
     }
 
     /// Whether a value may stand in this slot of this node: by value, or by class for a registration.
-    pub(crate) fn same_slot(&self, py: Python<'_>, index: usize, slot: usize, ours: Raw, theirs: Raw) -> PyResult<bool> {
+    pub(crate) fn same_slot(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        slot: usize,
+        ours: Raw,
+        theirs: Raw,
+    ) -> PyResult<bool> {
         let node = &self.nodes[index];
         if node.kind == Kind::Custom && slot == 2 {
             return Ok(true);

@@ -12,10 +12,10 @@ mod repr;
 
 use std::sync::OnceLock;
 
+use pyo3::Borrowed;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use pyo3::Borrowed;
 
 pub(crate) use draft::Draft;
 pub(crate) use entries::{Place, entry_of, key_path};
@@ -89,7 +89,13 @@ fn mix_class_slot(py: Python<'_>, mixer: &mut Mixer, slot: usize, value: Raw) ->
 
 impl Graph {
     /// A structure of nodes and the slots that belong to them.
-    pub(crate) fn new(py: Python<'_>, nodes: Box<[Node]>, slots: Slots, orders: Box<[Order]>, none_is_leaf: bool) -> Self {
+    pub(crate) fn new(
+        py: Python<'_>,
+        nodes: Box<[Node]>,
+        slots: Slots,
+        orders: Box<[Order]>,
+        none_is_leaf: bool,
+    ) -> Self {
         let (mut mixer, mut has_open_values, mut num_leaves) = (Mixer::new(0), false, 0);
         for node in &nodes {
             mixer.add_node(node.kind, node.arity);
@@ -114,7 +120,16 @@ impl Graph {
     ) -> Self {
         mixer.add(u64::from(none_is_leaf));
         let shape_hash = mixer.finish();
-        Self { nodes, slots, orders, num_leaves, none_is_leaf, shape_hash, has_open_values, value_hash: OnceLock::new() }
+        Self {
+            nodes,
+            slots,
+            orders,
+            num_leaves,
+            none_is_leaf,
+            shape_hash,
+            has_open_values,
+            value_hash: OnceLock::new(),
+        }
     }
 
     pub(crate) fn root(&self) -> &Node {
@@ -136,7 +151,12 @@ impl Graph {
     }
 
     /// One slot of a node that has it.
-    pub(crate) fn slot<'a, 'py>(&'a self, py: Python<'py>, node: &Node, slot: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+    pub(crate) fn slot<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+        node: &Node,
+        slot: usize,
+    ) -> Option<Borrowed<'a, 'py, PyAny>> {
         self.slots.get(py, node.slots_at as usize + slot)
     }
 
@@ -145,7 +165,7 @@ impl Graph {
         if !node.kind.is_registered() {
             return None;
         }
-        self.slot(py, node, 0)?.cast::<Registration>().ok().map(|registration| registration.to_owned())
+        self.slot(py, node, 0)?.cast::<Registration>().ok().map(pyo3::Borrowed::to_owned)
     }
 
     /// The original key order of a node that was flattened in sorted order.

@@ -30,16 +30,23 @@ impl Graph {
             nodes.push(node.kind as u8);
             nodes.extend_from_slice(&node.arity.to_le_bytes());
         }
-        let slots = self.slots.as_slice().iter().map(|slot| slot.as_ref().map(|value| value.bind(py)));
+        let mut slots: Vec<Option<Bound<'py, PyAny>>> =
+            self.slots.as_slice().iter().map(|slot| slot.as_ref().map(|value| value.bind(py).clone())).collect();
+        // The state may be spoilt by whoever reads it: what can change in it are copies.
+        for node in self.nodes.iter().filter(|node| node.mutable_context) {
+            let context = &mut slots[node.slots_at as usize + 1];
+            *context = context.as_ref().map(values::thaw).transpose()?;
+        }
         let orders: Vec<_> = self.orders.iter().map(|order| (order.node, order.sorted_places.to_vec())).collect();
         let state: State<'py> =
-            (VERSION, self.none_is_leaf, PyBytes::new(py, &nodes), PyTuple::new(py, slots.collect::<Vec<_>>())?, orders);
+            (VERSION, self.none_is_leaf, PyBytes::new(py, &nodes), PyTuple::new(py, slots)?, orders);
         state.into_pyobject(py)
     }
 
     /// The structure of a state.
     pub(crate) fn from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let version: u32 = state.get_item(0).and_then(|version| version.extract()).map_err(|_| damaged("no version"))?;
+        let version: u32 =
+            state.get_item(0).and_then(|version| version.extract()).map_err(|_| damaged("no version"))?;
         if version > VERSION {
             return Err(PyValueError::new_err(format!(
                 "this pickle of a TreeSpec has version {version}; this release reads up to {VERSION}: upgrade clika_pytree"
@@ -127,7 +134,8 @@ impl<'py> SlotReader<'py> {
             Kind::Deque => {
                 let maxlen = self.take()?;
                 let fits = maxlen.is_none()
-                    || maxlen.is_exact_instance_of::<PyInt>() && maxlen.extract::<usize>().is_ok_and(|most| arity <= most);
+                    || maxlen.is_exact_instance_of::<PyInt>()
+                        && maxlen.extract::<usize>().is_ok_and(|most| arity <= most);
                 if !fits {
                     return Err(damaged("a deque with an unfit maxlen"));
                 }
@@ -163,7 +171,8 @@ impl<'py> SlotReader<'py> {
 
     /// Takes a registration of this kind, and the context after it.
     fn read_class(&mut self, kind: Kind) -> PyResult<(Bound<'py, Registration>, bool, Bound<'py, PyAny>)> {
-        let registration = self.take()?.cast_into::<Registration>().map_err(|_| damaged("a class that is not registered"))?;
+        let registration =
+            self.take()?.cast_into::<Registration>().map_err(|_| damaged("a class that is not registered"))?;
         if registration.get().node_kind() != kind {
             return Err(PyValueError::new_err(format!(
                 "{} was a {} when the TreeSpec was pickled and is registered as {} now",

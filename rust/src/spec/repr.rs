@@ -104,7 +104,7 @@ impl Graph {
             Kind::OrderedDict | Kind::DefaultDict => text.push_str("})"),
             Kind::Deque => {
                 text.push(']');
-                let maxlen = self.slot(py, node, 0).map(|maxlen| maxlen.to_owned());
+                let maxlen = self.slot(py, node, 0).map(pyo3::Borrowed::to_owned);
                 if let Some(maxlen) = maxlen.filter(|maxlen| !maxlen.is_none()) {
                     text.push_str(", maxlen=");
                     text.push_str(&maxlen.repr()?.to_string_lossy());
@@ -120,7 +120,7 @@ impl Graph {
 
     /// The meta fields of a dataclass, after its data fields: `, name='s')`.
     fn write_meta_fields(&self, py: Python<'_>, node: &Node, text: &mut String) -> PyResult<()> {
-        let values = self.slot(py, node, 1).map(|values| values.to_owned());
+        let values = self.slot(py, node, 1).map(pyo3::Borrowed::to_owned);
         if let (Some(registration), Some(values)) = (self.registration(py, node), values) {
             if let Manner::Fields { meta, .. } = &registration.get().manner {
                 for (position, (name, value)) in meta.iter().zip(values.try_iter()?).enumerate() {

@@ -124,10 +124,7 @@ mod tests {
         builder.leaves(1).unwrap();
         let nodes = builder.finish().unwrap();
         let seen: Vec<_> = nodes.iter().map(|node| (node.kind, node.arity, node.span)).collect();
-        assert_eq!(
-            seen,
-            [(Kind::List, 4, 4), (Kind::Leaves, 2, 1), (Kind::Tuple, 0, 1), (Kind::Leaves, 1, 1)]
-        );
+        assert_eq!(seen, [(Kind::List, 4, 4), (Kind::Leaves, 2, 1), (Kind::Tuple, 0, 1), (Kind::Leaves, 1, 1)]);
     }
 
     #[test]

@@ -94,9 +94,7 @@ pub(super) fn own_equality(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) ->
             Ok(answer) => Ok(answer.is_true()),
             Err(_) => Err(Unusable::new(left, "has an == that does not give a bool")),
         },
-        Err(error) if error.is_instance_of::<PyTypeError>(left.py()) => {
-            Err(Unusable::new(left, "has no usable =="))
-        }
+        Err(error) if error.is_instance_of::<PyTypeError>(left.py()) => Err(Unusable::new(left, "has no usable ==")),
         Err(error) => Err(Unusable::Raised(error)),
     }
 }

@@ -135,7 +135,12 @@ fn compared_fields<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<
         return Ok(None);
     };
     let mut compared = Vec::with_capacity(fields.len());
-    for (name, field) in fields.items().iter().map(|item| item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>()).collect::<PyResult<Vec<_>>>()? {
+    for (name, field) in fields
+        .items()
+        .iter()
+        .map(|item| item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>())
+        .collect::<PyResult<Vec<_>>>()?
+    {
         // The dict also lists ClassVar and InitVar pseudo-fields, whose kind is another.
         let kind = field.getattr(intern!(py, "_field_type"))?.getattr(intern!(py, "name"))?;
         if kind.eq("_FIELD")? && field.getattr(intern!(py, "compare"))?.is_truthy()? {

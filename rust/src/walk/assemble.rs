@@ -22,7 +22,7 @@ pub(super) fn assemble(
     let base = stack.len() - node.arity as usize;
     let made = match node.kind {
         Kind::Dict if order.is_none() => {
-            let dict = ffi::new_dict(py)?.into_any();
+            let dict = ffi::new_dict(py, node.arity as usize)?.into_any();
             fill_dict(&dict, slots, stack, base)?;
             dict
         }
@@ -36,12 +36,7 @@ pub(super) fn assemble(
 
 /// Sets the keys to the children from `base` on.
 #[inline]
-fn fill_dict(
-    dict: &Bound<'_, PyAny>,
-    keys: &[Option<Py<PyAny>>],
-    stack: &RefVec,
-    base: usize,
-) -> PyResult<()> {
+fn fill_dict(dict: &Bound<'_, PyAny>, keys: &[Option<Py<PyAny>>], stack: &RefVec, base: usize) -> PyResult<()> {
     for (key, value) in keys.iter().zip(&stack.as_slice()[base..]) {
         if let (Some(key), Some(value)) = (key, value) {
             ffi::dict_set(dict, key, value)?;
@@ -83,7 +78,7 @@ fn assemble_rare<'py>(
     match node.kind {
         Kind::Dict | Kind::DefaultDict => {
             let (dict, keys) = match node.kind {
-                Kind::Dict => (ffi::new_dict(py)?.into_any(), slots),
+                Kind::Dict => (ffi::new_dict(py, node.arity as usize)?.into_any(), slots),
                 _ => (builtins(py)?.default_dict.bind(py).call1((slot(0),))?, &slots[1..]),
             };
             match order {

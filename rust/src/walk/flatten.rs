@@ -5,12 +5,12 @@ use pyo3::types::PyList;
 
 use super::Rules;
 use super::walker::{Sink, Walker};
-use crate::ffi::{self, GilCell, Raw, RefVec};
+use crate::ffi::{self, LARGEST_KEPT, Pool, Raw, RefVec};
 use crate::spec::Graph;
 use crate::structure::Node;
 
 /// Collects the leaves, and with `KEEP` the structure.
-struct Collector<const KEEP: bool>(RefVec);
+struct Collector<const KEEP: bool>(Box<RefVec>);
 
 impl<const KEEP: bool> Sink for Collector<KEEP> {
     const QUIET: bool = true;
@@ -33,13 +33,10 @@ impl<const KEEP: bool> Sink for Collector<KEEP> {
     }
 }
 
-/// The memory of the leaves of a finished walk, for the next one.
-static MEMORY: GilCell<Option<RefVec>> = GilCell::new(None);
-/// It is kept up to this many leaves.
-const LARGEST_KEPT: usize = 1 << 20;
+static MEMORY: Pool<RefVec> = Pool::new();
 
 fn collector<const KEEP: bool>(py: Python<'_>) -> Collector<KEEP> {
-    Collector(MEMORY.with(py, Option::take).unwrap_or_default())
+    Collector(MEMORY.take(py))
 }
 
 impl<const KEEP: bool> Collector<KEEP> {
@@ -53,8 +50,7 @@ impl<const KEEP: bool> Collector<KEEP> {
     fn recycle(mut self, py: Python<'_>) {
         self.0.truncate(py, 0);
         if self.0.capacity() <= LARGEST_KEPT {
-            let unused = MEMORY.with(py, |memory| memory.replace(self.0));
-            drop(unused);
+            MEMORY.give_back(py, self.0);
         }
     }
 }
@@ -75,12 +71,12 @@ pub(crate) fn structure(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Graph
 
 /// The leaves and the structure, the leaves as references.
 pub(super) fn flatten_to_refs(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<(RefVec, Graph, Rules)> {
-    let mut sink = Collector::<true>(RefVec::default());
+    let mut sink = Collector::<true>(Box::default());
     let none_is_leaf = rules.none_is_leaf;
     let mut walker = Walker::new(tree, rules)?;
     walker.run(tree.py(), &mut sink)?;
     let graph = walker.draft.finish(none_is_leaf)?;
-    Ok((sink.0, graph, walker.recycle(tree.py())))
+    Ok((*sink.0, graph, walker.recycle(tree.py())))
 }
 
 fn walk(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<(Collector<true>, Graph)> {

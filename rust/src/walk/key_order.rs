@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyInt;
 
-use crate::errors::{Family, KeyPath, error, quote};
+use crate::errors::{Family, KeyPath, error, show};
 use crate::ffi::{self, GilCell};
 
 /// How many blocks are open, in all threads and contexts: while there is none, nobody reads the context variable.
@@ -106,9 +106,12 @@ impl DictInsertionOrdered {
         };
         block.get().is_open.with(py, |is_open| *is_open = false);
         OPEN_BLOCKS.fetch_sub(1, Atomic::Relaxed);
-        // A generator or task may leave a block in another context than it entered it in. There is nothing to restore
-        // there, and the closed block is passed over in its own.
-        let _ = innermost(py)?.call_method1(intern!(py, "reset"), (token,));
+        // Blocks of generators may overlap: then another one is the innermost, and this closed one is passed over from now
+        // on. A block may also be left in another context than it was entered in, where there is nothing to restore.
+        let current = innermost(py)?.call_method1(intern!(py, "get"), (py.None(),))?;
+        if current.is(&block) {
+            let _ = innermost(py)?.call_method1(intern!(py, "reset"), (token,));
+        }
         Ok(())
     }
 
@@ -190,9 +193,10 @@ fn any_enum(py: Python<'_>, keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
 fn rank<'py>(key: &Bound<'py, PyAny>) -> PyResult<Rank<'py>> {
     let py = key.py();
     let cls = key.get_type();
-    let class = cls.fully_qualified_name()?.to_string();
+    let class = format!("{}.{}", cls.module()?, cls.qualname()?);
     let is_enum = key.is_instance(&py.import(intern!(py, "enum"))?.getattr(intern!(py, "Enum"))?)?;
-    let place = if is_enum { cls.try_iter()?.position(|member| member.is_ok_and(|member| member.is(key))) } else { None };
+    let place =
+        if is_enum { cls.try_iter()?.position(|member| member.is_ok_and(|member| member.is(key))) } else { None };
     Ok(Rank { class, place, key: key.clone() })
 }
 
@@ -225,8 +229,8 @@ fn checked(
                 "the dict {} has keys without an order, {} and {}: use keys of one class that can be sorted, or an \
                  OrderedDict, or flatten outside dict_insertion_ordered(False)",
                 path.place(),
-                quote(left),
-                quote(right)
+                show(left),
+                show(right)
             );
             return Err(error(left.py(), Family::KeyOrder, Some(&path), &message));
         }

@@ -33,7 +33,8 @@ impl Filter {
             py.None().bind(py).is_instance(filter)?;
             return Ok(Self::Instances(filter.clone().unbind()));
         }
-        if filter.is_callable() {
+        // `list[int]` can be called, and is no predicate.
+        if filter.is_callable() && !filter.hasattr(intern!(py, "__args__"))? {
             return Ok(Self::Predicate(filter.clone().unbind()));
         }
         Err(PyTypeError::new_err(format!(
@@ -49,6 +50,33 @@ impl Filter {
             Self::Instances(classes) => leaf.is_instance(classes.bind(py)),
             Self::Predicate(predicate) => ffi::call_one(predicate.bind(py), leaf)?.is_truthy(),
         }
+    }
+}
+
+/// A function and the leaves it is called on.
+struct Call<'a, 'py> {
+    function: &'a Bound<'py, PyAny>,
+    filter: Filter,
+    /// Whether the filter, and not the function, ran last.
+    in_filter: bool,
+}
+
+impl Call<'_, '_> {
+    /// The function's result, or nothing where the filter leaves the leaf alone.
+    #[inline]
+    fn on<'py>(&mut self, leaf: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !matches!(self.filter, Filter::All) {
+            self.in_filter = true;
+            if !self.filter.takes(leaf)? {
+                return Ok(None);
+            }
+            self.in_filter = false;
+        }
+        ffi::call_one(self.function.as_unbound().bind(leaf.py()), leaf).map(Some)
+    }
+
+    fn who(&self) -> &'static str {
+        if self.in_filter { "the filter" } else { "the mapped function" }
     }
 }
 
@@ -68,15 +96,13 @@ fn is_union(filter: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// Maps leaves and puts the containers together again as they close.
 struct Mapper<'a, 'py> {
-    function: &'a Bound<'py, PyAny>,
-    filter: Filter,
+    call: Call<'a, 'py>,
     stack: RefVec,
 }
 
 impl Sink for Mapper<'_, '_> {
     const QUIET: bool = false;
     const KEEP: bool = false;
-    const WHO: Option<&'static str> = Some("the mapped function");
 
     fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()> {
         self.stack.push_new(leaf)
@@ -84,45 +110,43 @@ impl Sink for Mapper<'_, '_> {
 
     #[inline]
     fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
-        let mapped = match self.filter {
-            Filter::All => ffi::call_one(self.function.as_unbound().bind(leaf.py()), &leaf)?,
-            _ if self.filter.takes(&leaf)? => ffi::call_one(self.function.as_unbound().bind(leaf.py()), &leaf)?,
-            _ => leaf,
-        };
+        let mapped = self.call.on(&leaf)?.unwrap_or(leaf);
         self.stack.push(mapped)?;
         Ok(true)
     }
 
     #[inline]
     fn close(&mut self, node: &Node, slots: &[Option<Py<PyAny>>], order: Option<&[u32]>) -> PyResult<()> {
-        assemble(self.function.py(), node, slots, order, &mut self.stack)
+        assemble(self.call.function.py(), node, slots, order, &mut self.stack)
+    }
+
+    fn who(&self) -> Option<&'static str> {
+        Some(self.call.who())
     }
 }
 
 /// Calls a function for its effect.
-struct Caller<'a, 'py> {
-    function: &'a Bound<'py, PyAny>,
-    filter: Filter,
-}
+struct Caller<'a, 'py>(Call<'a, 'py>);
 
 impl Sink for Caller<'_, '_> {
     const QUIET: bool = false;
     const KEEP: bool = false;
-    const WHO: Option<&'static str> = Some("the mapped function");
 
     fn borrowed_leaf(&mut self, _leaf: Raw) -> PyResult<()> {
         Ok(())
     }
 
     fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
-        if self.filter.takes(&leaf)? {
-            ffi::call_one(self.function.as_unbound().bind(leaf.py()), &leaf)?;
-        }
+        self.0.on(&leaf)?;
         Ok(true)
     }
 
     fn close(&mut self, _node: &Node, _slots: &[Option<Py<PyAny>>], _order: Option<&[u32]>) -> PyResult<()> {
         Ok(())
+    }
+
+    fn who(&self) -> Option<&'static str> {
+        Some(self.0.who())
     }
 }
 
@@ -138,7 +162,7 @@ pub(crate) fn map<'py>(
     if !rests.is_empty() {
         return map_many(function, tree, rests, rules, true);
     }
-    let mut sink = Mapper { function, filter, stack: RefVec::default() };
+    let mut sink = Mapper { call: Call { function, filter, in_filter: false }, stack: RefVec::default() };
     let mut walker = Walker::new(tree, rules)?;
     walker.run(py, &mut sink)?;
     walker.recycle(py);
@@ -158,7 +182,7 @@ pub(crate) fn for_each<'py>(
         map_many(function, tree, rests, rules, false)?;
         return Ok(());
     }
-    let mut sink = Caller { function, filter };
+    let mut sink = Caller(Call { function, filter, in_filter: false });
     let mut walker = Walker::new(tree, rules)?;
     walker.run(py, &mut sink)?;
     walker.recycle(py);
@@ -190,10 +214,9 @@ fn map_many<'py>(
                 arguments.push(argument)?;
             }
         }
-        let result = ffi::call_with(function, &mut arguments, 0).map_err(|raised| {
+        let result = ffi::call_with(function, &mut arguments, 0).inspect_err(|raised| {
             let place = graph.path_of_leaf(py, leaf).place();
-            add_note(py, &raised, &format!("clika_pytree: raised by the mapped function {place}"));
-            raised
+            add_note(py, raised, &format!("clika_pytree: raised by the mapped function {place}"));
         })?;
         if rebuilds {
             results.push(result)?;

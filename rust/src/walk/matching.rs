@@ -6,11 +6,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
+use super::Rules;
 use super::agenda::Agenda;
 use super::key_order::sorted_places;
 use super::mismatch::{self, Mismatch};
 use super::nodes::take_apart;
-use super::Rules;
 use crate::errors::KeyPath;
 use crate::ffi::{self, DictEntries, Raw, RefVec};
 use crate::registry::{Class, builtins};
@@ -47,7 +47,11 @@ struct Matcher<'a> {
 }
 
 /// What the tree has at the leaves of a structure, in their order.
-pub(crate) fn flatten_up_to<'py>(graph: &Graph, tree: &Bound<'py, PyAny>, rules: Rules) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn flatten_up_to<'py>(
+    graph: &Graph,
+    tree: &Bound<'py, PyAny>,
+    rules: Rules,
+) -> PyResult<Bound<'py, PyList>> {
     let (mut leaves, _) = match_leaves(graph, tree, rules, None)?;
     ffi::list_from(tree.py(), &mut leaves, 0)
 }
@@ -160,10 +164,14 @@ impl Matcher<'_> {
         let address = ffi::type_address(child);
         match node.kind {
             Kind::Dict if address == ffi::dict_address() && !self.rules.sorted => self.open_dict(py, child, index, 0),
-            // SAFETY: the class was looked at, and the items are copied before Python code runs.
-            Kind::List if address == ffi::list_address() => self.open_items(py, unsafe { ffi::list_items(child) }, index),
-            // SAFETY: as above.
-            Kind::Tuple if address == ffi::tuple_address() => self.open_items(py, unsafe { ffi::tuple_items(child) }, index),
+            Kind::List if address == ffi::list_address() => {
+                // SAFETY: the class was looked at, and the items are copied before Python code runs.
+                self.open_items(py, unsafe { ffi::list_items(child) }, index)
+            }
+            Kind::Tuple if address == ffi::tuple_address() => {
+                // SAFETY: as above.
+                self.open_items(py, unsafe { ffi::tuple_items(child) }, index)
+            }
             Kind::NamedTuple if self.is_class_slot(index, address) => {
                 // SAFETY: as above; the class in the slot is a subclass of tuple.
                 self.open_items(py, unsafe { ffi::tuple_items(child) }, index)
@@ -306,7 +314,13 @@ impl Matcher<'_> {
         }
     }
 
-    fn open_sorted_dict(&mut self, py: Python<'_>, dict: &Bound<'_, PyAny>, index: usize, first_key: usize) -> PyResult<()> {
+    fn open_sorted_dict(
+        &mut self,
+        py: Python<'_>,
+        dict: &Bound<'_, PyAny>,
+        index: usize,
+        first_key: usize,
+    ) -> PyResult<()> {
         // SAFETY: a live dict; its entries are owned before Python code runs.
         let entries = unsafe { DictEntries::new(ffi::raw(dict)) };
         let entries: Vec<_> = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::nodes::node_name;
-use crate::errors::{self, Family, KeyPath, quote};
+use crate::errors::{self, Family, KeyPath, quote, show};
 use crate::spec::Graph;
 use crate::structure::Kind;
 use crate::values;
@@ -27,11 +27,14 @@ pub(super) enum Mismatch<'a, 'py> {
 
 /// The error for a mismatch: in the `number`-th tree of a map, or in a tree that a spec should fit.
 #[cold]
-pub(super) fn error(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>, number: Option<usize>, path: &KeyPath) -> PyErr {
-    let (expected, found) = match describe(py, graph, what) {
-        Ok(sides) => sides,
-        Err(raised) => return raised,
-    };
+pub(super) fn error(
+    py: Python<'_>,
+    graph: &Graph,
+    what: &Mismatch<'_, '_>,
+    number: Option<usize>,
+    path: &KeyPath,
+) -> PyErr {
+    let (expected, found) = describe(py, graph, what);
     let place = path.place();
     let message = match number {
         Some(number) => format!(
@@ -44,18 +47,22 @@ pub(super) fn error(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>, numb
 }
 
 /// What is expected and what was found.
-fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<(String, String)> {
-    Ok(match what {
+fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> (String, String) {
+    match what {
         Mismatch::Class { index, found } => {
             let expected = expected_node(py, graph, *index);
             let same_name = graph.nodes[*index].kind.is_registered() && expected.contains(&class_of(found));
-            let found = if same_name { format!("an instance of another class {}", class_of(found)) } else { found_value(found) };
+            let found = if same_name {
+                format!("an instance of another class {}", class_of(found))
+            } else {
+                found_value(found)
+            };
             (expected, found)
         }
         Mismatch::Length { index, found, length } => {
             (expected_node(py, graph, *index), format!("{} of {length}", with_article(&class_of(found))))
         }
-        Mismatch::Keys { index, found, keys } => describe_keys(py, graph, *index, found, keys)?,
+        Mismatch::Keys { index, found, keys } => describe_keys(py, graph, *index, found, keys),
         Mismatch::Context { index, slot, found, owner } => {
             let node = &graph.nodes[*index];
             let part = match node.kind {
@@ -64,12 +71,15 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
                 Kind::Static => "the value",
                 _ => "the context",
             };
-            let expected = graph.slot(py, node, *slot).map_or_else(|| "None".to_owned(), |value| shown(&value));
+            let expected = graph.slot(py, node, *slot).map_or_else(|| "None".to_owned(), |value| show(&value));
             let name = with_article(&node_name(py, node, graph.slots_of(node)));
-            (format!("{name} with {part} {expected}"), format!("{} with {part} {}", with_article(&class_of(owner)), shown(found)))
+            (
+                format!("{name} with {part} {expected}"),
+                format!("{} with {part} {}", with_article(&class_of(owner)), show(found)),
+            )
         }
         Mismatch::Deeper { found } => ("a leaf".to_owned(), found_value(found)),
-    })
+    }
 }
 
 fn describe_keys(
@@ -78,7 +88,7 @@ fn describe_keys(
     index: usize,
     found: &Bound<'_, PyAny>,
     keys: &[Bound<'_, PyAny>],
-) -> PyResult<(String, String)> {
+) -> (String, String) {
     let node = &graph.nodes[index];
     let first = node.kind.first_key().unwrap_or(0);
     let expected: Vec<Bound<'_, PyAny>> =
@@ -86,14 +96,14 @@ fn describe_keys(
     let without = |these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]| -> Vec<String> {
         let is_in = |key: &Bound<'_, PyAny>| those.iter().any(|other| values::equal(key, other).unwrap_or(false));
         // A wide dict is only searched as far as the message will list.
-        these.iter().filter(|key| !is_in(key)).take(MOST_KEYS + 1).map(quote).collect()
+        these.iter().filter(|key| !is_in(key)).take(MOST_KEYS + 1).map(show).collect()
     };
     let name = with_article(&class_of(found));
     let (missing, extra) = (without(&expected, keys), without(keys, &expected));
     if missing.is_empty() && extra.is_empty() {
-        let text = |keys: &[Bound<'_, PyAny>]| list(&keys.iter().take(MOST_KEYS + 1).map(quote).collect::<Vec<_>>());
+        let text = |keys: &[Bound<'_, PyAny>]| list(&keys.iter().take(MOST_KEYS + 1).map(show).collect::<Vec<_>>());
         let what = format!("{name} with the same keys in another order, {}", text(keys));
-        return Ok((format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what));
+        return (format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what);
     }
     let mut differences = Vec::new();
     if !missing.is_empty() {
@@ -102,7 +112,7 @@ fn describe_keys(
     if !extra.is_empty() {
         differences.push(format!("with {} besides", list(&extra)));
     }
-    Ok((expected_node(py, graph, index), format!("{name} {}", differences.join(" and "))))
+    (expected_node(py, graph, index), format!("{name} {}", differences.join(" and ")))
 }
 
 fn list(items: &[String]) -> String {
@@ -126,18 +136,16 @@ fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
 
 fn found_value(found: &Bound<'_, PyAny>) -> String {
     use pyo3::types::{PyDict, PyList, PyTuple};
-    let sized = found.is_instance_of::<PyList>() || found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyDict>();
+    let sized =
+        found.is_instance_of::<PyList>() || found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyDict>();
     match found.len() {
         Ok(length) if sized => {
-            let keys = if found.is_instance_of::<PyDict>() { format!("with {length} keys") } else { format!("of {length}") };
+            let keys =
+                if found.is_instance_of::<PyDict>() { format!("with {length} keys") } else { format!("of {length}") };
             format!("{} {keys}", with_article(&class_of(found)))
         }
         _ => quote(found),
     }
-}
-
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| quote(value), |text| errors::shorten(&text.to_string_lossy()))
 }
 
 fn class_of(value: &Bound<'_, PyAny>) -> String {

@@ -18,7 +18,13 @@ use crate::values::{self, Unusable};
 impl Walker {
     /// Opens a built-in container or a namedtuple.
     #[inline]
-    pub(super) fn open_builtin<S: Sink>(&mut self, py: Python<'_>, container: Raw, kind: Kind, sink: &mut S) -> PyResult<()> {
+    pub(super) fn open_builtin<S: Sink>(
+        &mut self,
+        py: Python<'_>,
+        container: Raw,
+        kind: Kind,
+        sink: &mut S,
+    ) -> PyResult<()> {
         match kind {
             Kind::Dict if !self.rules.sorted => self.open_dict(py, container, kind, None, sink),
             // SAFETY: the class of the container was looked at, and its items are copied before Python code runs.
@@ -248,7 +254,12 @@ impl From<PyErr> for Failure {
 
 impl Failure {
     #[cold]
-    pub(super) fn explain(self, py: Python<'_>, registration: &Bound<'_, Registration>, path: &crate::errors::KeyPath) -> PyErr {
+    pub(super) fn explain(
+        self,
+        py: Python<'_>,
+        registration: &Bound<'_, Registration>,
+        path: &crate::errors::KeyPath,
+    ) -> PyErr {
         let class = registration.get().class_name(py);
         match self {
             Self::Raised(raised) => {
@@ -256,12 +267,19 @@ impl Failure {
                     Manner::Functions { .. } => "the flatten function of",
                     _ => "reading the fields of",
                 };
-                crate::errors::add_note(py, &raised, &format!("clika_pytree: raised by {who} {class} {}", path.place()));
+                crate::errors::add_note(
+                    py,
+                    &raised,
+                    &format!("clika_pytree: raised by {who} {class} {}", path.place()),
+                );
                 raised
             }
-            Self::Unfit(family, what) => {
-                error(py, family, Some(path), &format!("the flatten function of {class}, called {}, {what}", path.place()))
-            }
+            Self::Unfit(family, what) => error(
+                py,
+                family,
+                Some(path),
+                &format!("the flatten function of {class}, called {}, {what}", path.place()),
+            ),
         }
     }
 }
@@ -273,7 +291,9 @@ pub(super) fn take_apart<'py>(
 ) -> Result<Apart<'py>, Failure> {
     let py = object.py();
     match &registration.get().manner {
-        Manner::Functions { with_keys: Some(flatten), .. } => apart_with_keys(&ffi::call_one(flatten.bind(py), object)?),
+        Manner::Functions { with_keys: Some(flatten), .. } => {
+            apart_with_keys(&ffi::call_one(flatten.bind(py), object)?)
+        }
         Manner::Functions { flatten, .. } => apart_by_function(&ffi::call_one(flatten.bind(py), object)?),
         Manner::Fields { data, meta, .. } => {
             let read = |names: &[Py<PyString>]| -> PyResult<Vec<Bound<'py, PyAny>>> {
@@ -297,7 +317,8 @@ fn unfit_result(result: &Bound<'_, PyAny>, wanted: &str) -> Failure {
     Failure::Unfit(Family::Node, format!("returned {found}: it must return {wanted}"))
 }
 
-fn collect<'py>(children: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
+/// The items of what a flatten function gave as `what`: any iterable but a str.
+fn collect<'py>(children: &Bound<'py, PyAny>, what: &str) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
     if let Ok(tuple) = children.cast_exact::<PyTuple>() {
         return Ok(tuple.iter().collect());
     }
@@ -306,7 +327,7 @@ fn collect<'py>(children: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>, 
     }
     if children.is_instance_of::<PyString>() || !is_iterable(children) {
         let found = crate::errors::quote(children);
-        return Err(Failure::Unfit(Family::Node, format!("gave {found} as children: it must give an iterable of them")));
+        return Err(Failure::Unfit(Family::Node, format!("gave {found} as {what}: it must give an iterable of them")));
     }
     Ok(children.try_iter()?.collect::<PyResult<_>>()?)
 }
@@ -327,7 +348,7 @@ fn apart_by_function<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Fail
         3 => Some(result.get_item(2)?).filter(|entries| !entries.is_none()),
         _ => return Err(unfit_result(result.as_any(), WANTED)),
     };
-    let children = collect(&result.get_item(0)?)?;
+    let children = collect(&result.get_item(0)?, "children")?;
     let entries = entries.map(|entries| named(&entries, children.len())).transpose()?;
     with_frozen_context(children, result.get_item(1)?, entries)
 }
@@ -336,12 +357,13 @@ fn apart_by_function<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Fail
 fn named<'py>(entries: &Bound<'py, PyAny>, children: usize) -> Result<Bound<'py, PyAny>, Failure> {
     let entries = match entries.cast_exact::<PyTuple>() {
         Ok(entries) => entries.clone(),
-        Err(_) => PyTuple::new(entries.py(), collect(entries)?)?,
+        Err(_) => PyTuple::new(entries.py(), collect(entries, "entries")?)?,
     };
     if entries.len() == children {
         return Ok(entries.into_any());
     }
-    let what = format!("gave {} entries for {children} children: it must name each child once, in order", entries.len());
+    let what =
+        format!("gave {} entries for {children} children: it must name each child once, in order", entries.len());
     Err(Failure::Unfit(Family::Structure, what))
 }
 
@@ -352,7 +374,7 @@ fn apart_with_keys<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failur
         return Err(unfit_result(result, WANTED));
     };
     let (mut keys, mut children) = (Vec::new(), Vec::new());
-    for pair in collect(&result.get_item(0)?)? {
+    for pair in collect(&result.get_item(0)?, "pairs")? {
         let Some(pair) = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2) else {
             return Err(unfit_result(&pair, WANTED));
         };

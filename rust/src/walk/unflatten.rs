@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple
 use super::assemble::assemble;
 use super::nodes::node_name;
 use crate::errors::{Family, add_note, error};
-use crate::ffi::RefVec;
+use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::spec::{Graph, Place, key_path};
 
 /// A container whose children are being made: its node, and how high the stack was below its first child.
@@ -15,6 +15,15 @@ struct Open {
     node: usize,
     base: usize,
 }
+
+/// What rebuilding a tree needs of memory.
+#[derive(Default)]
+struct Memory {
+    stack: RefVec,
+    open: Vec<Open>,
+}
+
+static MEMORY: Pool<Memory> = Pool::new();
 
 /// Owned references to the leaves of an argument, which may be any iterable of them.
 pub(crate) fn refs_of(leaves: &Bound<'_, PyAny>) -> PyResult<RefVec> {
@@ -58,16 +67,26 @@ pub(crate) fn unflatten<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec)
         let message = format!("expected {} leaves, got {}", graph.num_leaves, leaves.len());
         return Err(error(py, Family::LeafCount, None, &message));
     }
-    let mut stack = RefVec::default();
-    let mut open: Vec<Open> = Vec::new();
+    let mut memory = MEMORY.take(py);
+    let tree = build(py, graph, &mut leaves, &mut memory)?;
+    memory.stack.truncate(py, 0);
+    if memory.stack.capacity() <= LARGEST_KEPT {
+        MEMORY.give_back(py, memory);
+    }
+    Ok(tree)
+}
+
+fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut Memory) -> PyResult<Bound<'py, PyAny>> {
+    let Memory { stack, open } = memory;
     let mut next_leaf = 0;
     for (index, node) in graph.nodes.iter().enumerate() {
         if node.is_leaves() {
             let count = node.arity as usize;
-            stack.move_from(&mut leaves, next_leaf, count)?;
+            stack.move_from(leaves, next_leaf, count)?;
             next_leaf += count;
         } else {
-            open.try_reserve(1).map_err(|_| pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory"))?;
+            open.try_reserve(1)
+                .map_err(|_| pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory"))?;
             open.push(Open { node: index, base: stack.len() });
         }
         while let Some(innermost) = open.last() {
@@ -75,8 +94,8 @@ pub(crate) fn unflatten<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec)
             if stack.len() - innermost.base < node.arity as usize {
                 break;
             }
-            if let Err(raised) = assemble(py, node, graph.slots_of(node), graph.order_of(innermost.node), &mut stack) {
-                return Err(located(py, graph, &open, raised));
+            if let Err(raised) = assemble(py, node, graph.slots_of(node), graph.order_of(innermost.node), stack) {
+                return Err(located(py, graph, open, raised));
             }
             open.pop();
         }

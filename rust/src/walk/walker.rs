@@ -1,7 +1,5 @@
 //! The walk itself: one loop for flattening, mapping and iterating.
 
-#![allow(unsafe_code)]
-
 use hashbrown::{DefaultHashBuilder, HashSet};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -9,7 +7,7 @@ use pyo3::prelude::*;
 use super::Rules;
 use super::agenda::Agenda;
 use crate::errors::{Family, KeyPath, add_note, error};
-use crate::ffi::{self, GilCell, Raw, TypeAddress};
+use crate::ffi::{self, LARGEST_KEPT, Pool, Raw, TypeAddress};
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
 use crate::structure::{Kind, Node};
@@ -21,7 +19,9 @@ pub(super) trait Sink {
     /// The structure is wanted in the end.
     const KEEP: bool;
     /// Who raised an exception that came out of `leaf`, for its note; nothing to leave it as it is.
-    const WHO: Option<&'static str> = None;
+    fn who(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Takes a leaf whose container keeps it alive. Asked of quiet sinks only.
     fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()>;
@@ -47,8 +47,6 @@ const ROOT: u32 = u32::MAX;
 const FIRST_CIRCLE_CHECK: usize = 16;
 /// How many containers are opened between two looks at pending signals.
 const OPENS_PER_SIGNAL_CHECK: u32 = 1 << 16;
-/// A walk's memory is kept for the next one up to this many entries.
-const LARGEST_KEPT: usize = 1 << 20;
 
 /// The state of a walk.
 pub(super) struct Walker {
@@ -70,14 +68,13 @@ struct Memory {
     draft: Draft,
 }
 
-static MEMORY: GilCell<Option<Box<Memory>>> = GilCell::new(None);
+static MEMORY: Pool<Memory> = Pool::new();
 
 impl Walker {
     /// A walk over `tree`, which the caller keeps alive.
     #[inline]
     pub(super) fn new(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Self> {
-        let memory = MEMORY.with(tree.py(), Option::take).unwrap_or_default();
-        let Memory { frames, agenda, draft } = *memory;
+        let Memory { frames, agenda, draft } = *MEMORY.take(tree.py());
         let mut walker = Self {
             rules,
             frames,
@@ -100,8 +97,7 @@ impl Walker {
         self.frames.clear();
         let Self { rules, frames, agenda, draft, .. } = self;
         if agenda.capacity() <= LARGEST_KEPT && draft.slots.capacity() <= LARGEST_KEPT {
-            let unused = MEMORY.with(py, |memory| memory.replace(Box::new(Memory { frames, agenda, draft })));
-            drop(unused);
+            MEMORY.give_back(py, Box::new(Memory { frames, agenda, draft }));
         }
         rules
     }
@@ -193,7 +189,7 @@ impl Walker {
         }
         self.pin();
         let Some(leaf) = self.agenda.take(py, index) else { return Ok(true) };
-        match (sink.leaf(leaf), S::WHO) {
+        match (sink.leaf(leaf), sink.who()) {
             (Err(raised), Some(who)) => Err(self.noted(py, raised, who, self.frames.len())),
             (done, _) => done,
         }
@@ -307,15 +303,17 @@ impl Walker {
         self.last_leaf = 0;
     }
 
-    /// Whether the innermost container is its own ancestor. A circle repeats for ever, so that looking at some depths
-    /// finds every one.
+    /// Whether the tree has sent this walk round a circle.
+    ///
+    /// A walk in a circle comes by the same containers for ever, so that once it is deep enough, the one in the middle of
+    /// the way is met again further in.
     #[cold]
     fn check_circle(&mut self, py: Python<'_>) -> PyResult<()> {
         self.next_circle_check *= 2;
+        let containers = self.frames.len() - 1;
         let container = |depth: usize| self.agenda.get(self.frames[depth].next - 1);
-        let depths = self.frames.len() - 1;
-        let innermost = container(depths - 1);
-        if (0..depths - 1).any(|depth| container(depth) == innermost) {
+        let middle = container(containers / 2);
+        if (containers / 2 + 1..containers).any(|depth| container(depth) == middle) {
             return Err(self.circle(py));
         }
         Ok(())
@@ -326,7 +324,8 @@ impl Walker {
     fn circle(&self, py: Python<'_>) -> PyErr {
         let mut around: HashSet<Raw, DefaultHashBuilder> = HashSet::default();
         let containers = self.frames.iter().map(|frame| self.agenda.get(frame.next - 1));
-        let depth = containers.take_while(|container| container.is_some_and(|container| around.insert(container))).count();
+        let depth =
+            containers.take_while(|container| container.is_some_and(|container| around.insert(container))).count();
         let path = self.path(py, depth + 1);
         let message = format!(
             "the tree contains itself: what stands {} is one of the containers around it. A tree has no circles",

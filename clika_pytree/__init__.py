@@ -1,0 +1,19 @@
+"""Trees of Python containers: flatten them, map over them, compare their structure, and put them back together.
+
+`from clika_pytree import pytree` and `import clika_pytree as crt` give the same names.
+
+Example:
+    >>> from clika_pytree import pytree
+    >>> leaves, spec = pytree.tree_flatten({"w": [1, 2], "b": (3, None)})
+    >>> leaves, spec
+    ([1, 2, 3, None], TreeSpec({'w': [*, *], 'b': (*, *)}))
+    >>> pytree.tree_unflatten(spec, list("abcd"))
+    {'w': ['a', 'b'], 'b': ('c', 'd')}
+"""
+
+from . import pytree
+from ._native import __version__
+from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
+
+__all__ = ["__version__", "pytree"]
+__all__ += pytree.__all__

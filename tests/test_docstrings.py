@@ -1,0 +1,79 @@
+"""Every example in a public docstring runs, and every public function has one."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+import clika_pytree
+from clika_pytree import pytree
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+def documented() -> dict[str, Any]:
+    """Everything public that can carry a docstring: modules, functions, classes and the members of classes."""
+    found: dict[str, Any] = {"clika_pytree": clika_pytree, "pytree": pytree}
+    for name in pytree.__all__:
+        value = getattr(pytree, name)
+        found[name] = value
+        if inspect.isclass(value) and not issubclass(value, BaseException):
+            for member, attribute in vars(value).items():
+                if not member.startswith("_"):
+                    found[f"{name}.{member}"] = attribute
+    return found
+
+
+def examples(name: str) -> doctest.DocTest:
+    doc = inspect.getdoc(OBJECTS[name]) or ""
+    return doctest.DocTestParser().get_doctest(doc, {"__name__": "__main__"}, name, None, None)
+
+
+OBJECTS = documented()
+WITH_EXAMPLES = [name for name in OBJECTS if examples(name).examples]
+FUNCTIONS = [name for name in pytree.__all__ if not inspect.isclass(getattr(pytree, name))]
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_it_has_a_docstring(name: str) -> None:
+    doc = inspect.getdoc(OBJECTS[name])
+    assert doc
+    assert doc.strip()[0].isupper()
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "clika_pytree", "TreeSpec", "dict_insertion_ordered", "PyTree"])
+def test_it_has_an_example(name: str) -> None:
+    assert name in WITH_EXAMPLES
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_its_examples_run(name: str) -> None:
+    test = examples(name)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    try:
+        result = runner.run(test, out=said.append, clear_globs=False)
+    finally:
+        for value in list(test.globs.values()):
+            if isinstance(value, type):
+                with contextlib.suppress(ValueError):
+                    pytree.unregister_pytree_node(value)
+    assert result.attempted > 0
+    assert result.failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_says_what_it_takes(name: str) -> None:
+    """Each parameter is named, or it is said of which function they are those."""
+    doc = inspect.getdoc(OBJECTS[name]) or ""
+    elsewhere = re.search(r"[Aa]rguments .*those of `(\w+)`", doc)
+    if elsewhere is None:
+        for parameter in inspect.signature(OBJECTS[name]).parameters:
+            assert re.search(rf"\b{parameter}\b", doc), parameter
+    else:
+        assert elsewhere[1] in FUNCTIONS

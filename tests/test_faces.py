@@ -1,0 +1,202 @@
+"""What the package hands on, under which names, and what importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import typing
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+from helpers import run_python
+
+import clika_pytree
+from clika_pytree import _native, pytree
+
+PACKAGE = Path(clika_pytree.__file__).parent
+INTERNAL = {
+    "Registration",
+    "TreeIter",
+    "build_profile",
+    "lookup",
+    "register",
+    "registered",
+    "treespec_from_state",
+    "unregister",
+}
+PYTHON_MODULES = ["registration", "dataclass_nodes", "reductions", "typing"]
+
+# What the engine promises; a name that goes away breaks somebody's program.
+PROMISED = [
+    "tree_flatten",
+    "tree_unflatten",
+    "tree_leaves",
+    "tree_iter",
+    "tree_structure",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_all",
+    "tree_any",
+    "tree_all_only",
+    "tree_any_only",
+    "tree_reduce",
+    "tree_sum",
+    "tree_max",
+    "tree_min",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_dataclass",
+    "register_static",
+    "unregister_pytree_node",
+    "is_registered",
+    "dict_insertion_ordered",
+    "TreeSpec",
+    "PyTree",
+    "PyTreeError",
+    "PyTreeValueError",
+    "PyTreeTypeError",
+    "StructureError",
+    "LeafCountError",
+    "CircularTreeError",
+    "KeyOrderError",
+    "RegistrationError",
+    "NodeError",
+    "ContextError",
+]
+
+
+def native_names() -> list[str]:
+    return [name for name in vars(_native) if not name.startswith("_") and name not in INTERNAL]
+
+
+def test_the_public_names_are_sorted_and_complete() -> None:
+    assert pytree.__all__ == sorted(pytree.__all__)
+    assert set(PROMISED) <= set(pytree.__all__)
+    expected = set(native_names())
+    for module in PYTHON_MODULES:
+        expected.update(getattr(clika_pytree, module).__all__)
+    assert set(pytree.__all__) == expected
+
+
+def test_both_faces_give_every_name() -> None:
+    assert set(clika_pytree.__all__) == {*pytree.__all__, "__version__", "pytree"}
+    for name in pytree.__all__:
+        assert getattr(clika_pytree, name) is getattr(pytree, name)
+    assert clika_pytree.pytree is pytree
+
+
+def test_faces_only_hand_on_names() -> None:
+    for face in ("__init__.py", "pytree.py"):
+        tree = ast.parse((PACKAGE / face).read_text())
+        for node in tree.body:
+            assert isinstance(node, (ast.ImportFrom, ast.Assign, ast.AugAssign, ast.Expr)), ast.dump(node)
+
+
+def test_native_functions_are_not_wrapped() -> None:
+    for name in native_names():
+        assert getattr(pytree, name) is getattr(_native, name)
+    for name in pytree.__all__:
+        if name.startswith(("tree_f", "tree_u", "tree_l", "tree_i", "tree_st", "tree_map")):
+            assert inspect.isbuiltin(getattr(pytree, name)), name
+
+
+def test_names_of_modules_are_the_ones_users_see() -> None:
+    for name in pytree.__all__:
+        value = getattr(pytree, name)
+        assert value.__name__ == name
+        assert value.__module__.startswith("clika_pytree"), (name, value.__module__)
+
+
+def test_signatures_can_be_read() -> None:
+    for name in pytree.__all__:
+        value = getattr(pytree, name)
+        if not inspect.isclass(value):
+            inspect.signature(value)
+    read = inspect.signature(pytree.tree_flatten).parameters
+    assert list(read) == ["tree", "is_leaf", "none_is_leaf", "namespace"]
+    assert (read["is_leaf"].default, read["none_is_leaf"].default, read["namespace"].default) == (None, True, "")
+
+
+def test_version_and_profile() -> None:
+    assert clika_pytree.__version__ == _native.__version__
+    assert clika_pytree.__version__.count(".") >= 2
+    assert _native.build_profile in ("release", "debug")
+
+
+def test_importing_loads_no_heavy_module() -> None:
+    done = run_python(
+        "import sys\nbefore = set(sys.modules)\nimport clika_pytree\nprint(*sorted(set(sys.modules) - before))\n"
+    )
+    loaded = set(done.stdout.split())
+    assert "clika_pytree._native" in loaded
+    assert not loaded & {
+        "numpy",
+        "jax",
+        "torch",
+        "dataclasses",
+        "inspect",
+        "typing",
+        "safetensors",
+        "json",
+        "functools",
+    }
+
+
+def test_either_import_works_alone() -> None:
+    for line in (
+        "from clika_pytree import pytree",
+        "import clika_pytree.pytree as pytree",
+        "import clika_pytree as pytree",
+    ):
+        run_python(f"{line}\nassert pytree.tree_leaves([1, (2, None)]) == [1, 2, None]\n")
+    run_python("from clika_pytree import *\nassert tree_leaves([1]) == [1] and pytree.tree_leaves is tree_leaves\n")
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").exists()
+    stub = ast.parse((PACKAGE / "_native.pyi").read_text())
+    stubbed = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    stubbed |= {
+        node.target.id for node in stub.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    assert stubbed == {*native_names(), *INTERNAL, "__version__"}
+
+
+# --- the type of trees ------------------------------------------------------------------------------------------------
+
+
+def test_the_type_of_trees_works_in_annotations_at_run_time() -> None:
+    PyTree = pytree.PyTree
+    T = typing.TypeVar("T")
+
+    def fn(a: PyTree[int], b: PyTree[T], c: Optional[PyTree[str]], d: PyTree[int] | None, e: PyTree) -> None: ...  # noqa: UP045
+
+    fn.__annotations__ = {
+        "a": PyTree[int],
+        "b": PyTree[T],
+        "c": Optional[PyTree[str]],  # noqa: UP045
+        "d": PyTree[int] | None,
+        "e": "PyTree[int]",
+    }
+    hints = typing.get_type_hints(fn, localns={"PyTree": PyTree})
+    assert typing.get_args(hints["a"]) == (int,)
+    assert typing.get_origin(hints["a"]) is PyTree
+    assert hints["b"][int] == hints["e"] == PyTree[int]
+    assert type(None) in typing.get_args(hints["c"])
+    assert type(None) in typing.get_args(hints["d"])
+    assert hash(PyTree[int]) == hash(PyTree[int])
+
+
+@pytest.mark.parametrize("tree", [None, 1, [1], {"a": object()}, int])
+def test_every_object_is_a_tree(tree: Any) -> None:
+    assert isinstance(tree, pytree.PyTree)
+    with pytest.raises(TypeError):
+        isinstance(tree, pytree.PyTree[int])
+
+
+def test_the_type_of_trees_has_no_instances() -> None:
+    with pytest.raises(TypeError, match="annotations"):
+        pytree.PyTree()

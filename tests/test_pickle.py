@@ -1,0 +1,161 @@
+"""A spec travels by pickle: within a process, to another one, and damaged on the way."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from classes import ALPHA, AlphaOnly, Sample, Tagged
+from helpers import run_python
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import modes, trees
+from test_treespec import DIFFERENT
+
+import clika_pytree as cp
+
+structure = cp.tree_structure
+
+TRAVELLER = (
+    "{'b': [0, (None, Point(1, 2))], 'a': Tagged(1, [2], ('t', -0.0)), 1.0: Sample(1, 2, [3]), 'd': {'k': Config(1)}}"
+)
+
+
+def test_a_spec_travels_to_another_process():
+    tree = eval(TRAVELLER)
+    with cp.dict_insertion_ordered(False):
+        spec = structure(tree, none_is_leaf=False)
+    assert spec.child(0).kind == "dataclass"
+    done = run_python(
+        "import pickle, clika_pytree as cp\n"
+        "from classes import *\n"
+        f"spec = pickle.loads({pickle.dumps(spec)!r})\n"
+        "with cp.dict_insertion_ordered(False):\n"
+        f"    leaves, own = cp.tree_flatten({TRAVELLER}, none_is_leaf=False)\n"
+        "assert spec == own and hash(spec) == hash(own) and repr(spec) == repr(own)\n"
+        "print(list(spec.unflatten(leaves)))\n"
+    )
+    assert done.stdout == "['b', 'a', 1.0, 'd']\n"
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_pickle_protocol(protocol):
+    for tree in DIFFERENT:
+        spec = structure(tree)
+        assert pickle.loads(pickle.dumps(spec, protocol)) == spec
+
+
+def test_a_class_that_is_not_registered_where_the_pickle_is_read_is_named():
+    spec = structure(AlphaOnly(1, 2), namespace=ALPHA)
+    pickled = pickle.dumps([spec])
+    script = (
+        "import classes, pickle, clika_pytree as cp\n"
+        f"cp.unregister_pytree_node(classes.AlphaOnly, namespace={ALPHA!r})\n"
+        f"try: pickle.loads({pickled!r})\n"
+        "except cp.PyTreeError as error: print(error)\n"
+    )
+    assert "AlphaOnly" in run_python(script).stdout
+
+
+def test_a_pickle_holds_copies_of_what_the_spec_holds():
+    spec = structure({"a": 0, "b": Tagged(0, 0, [1, 2])})
+    state = spec.__reduce_ex__(4)
+    stack = [state]
+    while stack:  # spoil every list that the state is made of
+        item = stack.pop()
+        if isinstance(item, (tuple, list)):
+            stack.extend(item)
+        if isinstance(item, list):
+            item.clear()
+    assert spec == structure({"a": 0, "b": Tagged(0, 0, [1, 2])})
+    assert spec.child(1).context == [1, 2]
+
+
+# --- damaged pickles --------------------------------------------------------------------------------------------------
+
+strangers = st.sampled_from(
+    [None, 0, 1, -1, 2**31, 2**63, 2**100, 1.5, "", "x", b"", b"\0" * 5, (), (0,), [], {}, object, list]
+)
+
+
+def places(state: Any) -> list[tuple]:
+    """Where something stands in the nested tuples and lists of a state."""
+    found: list[tuple] = []
+    stack: list[tuple[tuple, Any]] = [((), state)]
+    while stack:
+        place, item = stack.pop()
+        if isinstance(item, (tuple, list)):
+            for index, below in enumerate(item):
+                found.append((*place, index))
+                stack.append(((*place, index), below))
+    return found
+
+
+def replaced(state: Any, place: tuple, change: Any) -> Any:
+    if not place:
+        return change(state)
+    items = list(state)
+    items[place[0]] = replaced(items[place[0]], place[1:], change)
+    return type(state)(items)
+
+
+def damage(data: st.DataObject) -> Any:
+    """One way to spoil a part of a state."""
+
+    def change(part: Any) -> Any:
+        if isinstance(part, bytes) and part and data.draw(st.booleans()):
+            at = data.draw(st.integers(0, len(part) - 1))
+            return data.draw(
+                st.sampled_from([part[:at], part[:at] + bytes([part[at] ^ 1 << at % 8]) + part[at + 1 :], part * 2])
+            )
+        if isinstance(part, (tuple, list)) and part and data.draw(st.booleans()):
+            return data.draw(st.sampled_from([part[:-1], part[1:], part * 2, part[::-1]]))
+        if type(part) is int and data.draw(st.booleans()):
+            return part + data.draw(st.sampled_from([-1, 1]))
+        return data.draw(strangers)
+
+    return change
+
+
+def load(reduced: tuple) -> Any:
+    make, arguments, *state = reduced
+    spec = make(*arguments)
+    if state and state[0] is not None:
+        spec.__setstate__(state[0])
+    return spec
+
+
+@given(trees, modes, st.data())
+def test_a_forged_state_is_an_error_or_a_sound_spec(tree, mode, data):
+    reduced = structure(tree, mode.is_leaf, none_is_leaf=mode.none_is_leaf, namespace=mode.namespace).__reduce_ex__(4)
+    assert len(reduced[1:]) >= 1
+    forged = reduced[1:]
+    for _ in range(data.draw(st.integers(1, 3))):
+        spots = [place for place in places(forged) if len(place) > 1]
+        forged = replaced(forged, data.draw(st.sampled_from(spots)), damage(data))
+    try:
+        spec = load((reduced[0], *forged))
+    except Exception as error:
+        assert str(error)
+        return
+    assert isinstance(spec, cp.TreeSpec)
+    if spec.num_leaves < 10_000:
+        assert len(spec.paths()) == spec.num_leaves
+        assert repr(spec).startswith("TreeSpec(")
+        assert len(spec.children()) == len(spec.entries()) == spec.num_children
+        assert spec.is_prefix(spec)
+        assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+@given(st.data())
+def test_a_truncated_or_flipped_pickle_is_an_error_or_a_sound_spec(data):
+    whole = pickle.dumps(structure({"a": [0, (1,)], "b": Tagged(0, 0, "t"), "c": Sample(0, 0, [1])}))
+    at = data.draw(st.integers(0, len(whole) - 1))
+    flipped = whole[:at] + bytes([whole[at] ^ data.draw(st.integers(1, 255))]) + whole[at + 1 :]
+    for damaged in (whole[:at], flipped):
+        try:
+            loaded = pickle.loads(damaged)
+        except Exception:
+            continue
+        assert not isinstance(loaded, cp.TreeSpec) or repr(loaded)

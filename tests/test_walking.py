@@ -1,0 +1,442 @@
+"""Trees that contain themselves, that change while they are walked, and types that come and go."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from classes import Bag, Box, Pair, Point, Sample
+from helpers import notes, registered, run_python
+
+import clika_pytree as cp
+
+READERS = {
+    "flatten": cp.tree_flatten,
+    "leaves": cp.tree_leaves,
+    "structure": cp.tree_structure,
+    "iter": lambda tree: list(cp.tree_iter(tree)),
+    "map": lambda tree: cp.tree_map(lambda x: x, tree),
+    "map_": lambda tree: cp.tree_map_(lambda x: x, tree),
+    "map_only": lambda tree: cp.tree_map_only(int, abs, tree),
+    "map over two": lambda tree: cp.tree_map(lambda x, y: x, tree, tree),
+    "sum": cp.tree_sum,
+}
+any_reader = pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+
+
+# --- circles ----------------------------------------------------------------------------------------------------------
+
+
+def circles() -> dict[str, tuple[Any, str]]:
+    """Trees that contain themselves, and the path at which each meets itself again."""
+    own: list = [1]
+    own.append(own)
+    alone: list = []
+    alone.append(alone)
+    mapping: dict = {"x": 0}
+    mapping["p"] = Pair(1, {"d": mapping})
+    bag = Bag({"a": 1})
+    bag.items["b"] = (0, [bag])
+    ordered: OrderedDict = OrderedDict(z=1)
+    ordered["me"] = ordered
+    factory: defaultdict = defaultdict(list)
+    factory["me"] = [factory]
+    queue: deque = deque([0])
+    queue.append(Point(1, queue))
+    sample = Sample(1, 2, "name")
+    sample.bias = {"again": sample}
+    box = Box(None)
+    box.item = box
+    below: list = []
+    below.append(below)
+    return {
+        "list": (own, "[1]"),
+        "lone list": (alone, "[0]"),
+        "dict and class": (mapping, "['p'][<flat index 1>]['d']"),
+        "class with entries": (bag, ".b[1][0]"),
+        "ordereddict": (ordered, "['me']"),
+        "defaultdict": (factory, "['me'][0]"),
+        "deque and namedtuple": (queue, "[1].y"),
+        "dataclass": (sample, ".bias['again']"),
+        "class": (box, "[<flat index 0>]"),
+        "below": ({"layers": [1, (2, below)]}, "['layers'][1][1][0]"),
+    }
+
+
+@any_reader
+@pytest.mark.parametrize("name", circles())
+def test_a_tree_that_contains_itself_is_an_error_naming_where_the_circle_closes(reader, name):
+    tree, path = circles()[name]
+    with pytest.raises(ValueError, match=r".") as caught:
+        reader(tree)
+    assert isinstance(caught.value, cp.CircularTreeError)
+    assert caught.value.path == path
+    assert path in str(caught.value)
+
+
+SIDE_DEPTHS = [0, 1, 2, 3, 5, 9, 17, 65, 300]
+
+
+@pytest.mark.parametrize("read", [cp.tree_flatten, cp.tree_leaves, cp.tree_structure, cp.tree_iter])
+@pytest.mark.parametrize("depth", SIDE_DEPTHS)
+def test_a_circle_is_found_beside_branches_that_go_deep(read, depth):
+    side: Any = 0
+    for _ in range(depth):
+        side = [side]
+    calls = iter(range(300_000))
+
+    def guard(obj: Any) -> bool:
+        # Ends a walk that goes round for ever before it eats all memory.
+        return next(calls) is None
+
+    lists: list = [side]
+    lists.append(lists)
+    mixed: dict = {"side": side}
+    mixed["k"] = [side, (mixed, side)]
+    box = Pair(side, None)
+    box.b = [box, side]
+    for tree, path in [(lists, "[1]"), (mixed, "['k'][1][0]"), (box, "[<flat index 1>][0]")]:
+        with pytest.raises(cp.CircularTreeError) as caught:
+            list(read(tree, is_leaf=guard))
+        assert caught.value.path == path
+
+
+def test_flatten_up_to_ends_where_the_structure_ends():
+    tree: list = [1]
+    tree.append(tree)
+    assert cp.tree_structure([0, [0, 0]]).flatten_up_to(tree)[2] is tree
+
+
+def test_is_leaf_may_keep_out_of_a_circle():
+    tree: list = [1]
+    tree.append(tree)
+    asked = iter([False, False, True])
+    assert cp.tree_leaves(tree, is_leaf=lambda x: next(asked))[1] is tree
+
+
+def test_equal_containers_inside_each_other_are_no_circle():
+    inner: list = []
+    tree = [[inner], [[inner]], {"a": [inner]}]
+    assert cp.tree_leaves(tree) == []
+    same = (1,)
+    for _ in range(300):
+        same = (same, 1)
+    assert cp.tree_sum(same) == 301
+
+
+def test_a_class_that_unfolds_for_ever_can_be_interrupted():
+    done = run_python(
+        "import signal, threading, time, clika_pytree as cp\n"
+        "class Endless: pass\n"
+        "cp.register_pytree_node(Endless, lambda e: ((Endless(),), None), lambda c, x: Endless())\n"
+        "threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()\n"
+        "try: cp.tree_leaves(Endless())\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    assert done.stdout == "interrupted\n"
+
+
+# --- changes while walking --------------------------------------------------------------------------------------------
+
+
+def tolerant(walk: Callable[[], Any]) -> Any:
+    """A walk over something that changes: it may not see the change, or refuse with the place of it."""
+    try:
+        return walk()
+    except (cp.PyTreeError, RuntimeError) as error:
+        told = f"{error} {notes(error)} {getattr(error, 'path', '')}"
+    assert "[" in told, f"no path in {told!r}"
+    return None
+
+
+def shrink(container: Any) -> None:
+    if len(container) > 1:
+        container.popitem() if isinstance(container, dict) else container.pop()
+
+
+def clear(container: Any) -> None:
+    container.clear()
+
+
+def grow(container: Any) -> None:
+    if len(container) < 50:
+        if isinstance(container, dict):
+            container[f"new{len(container)}"] = object()
+        else:
+            container.append(object())
+
+
+def replace(container: Any) -> None:
+    for key in list(container) if isinstance(container, dict) else range(len(container)):
+        container[key] = object()
+
+
+CONTAINERS = {
+    "list": lambda items: list(items),
+    "dict": lambda items: {f"k{i}": item for i, item in enumerate(items)},
+    "ordereddict": lambda items: OrderedDict((f"k{i}", item) for i, item in enumerate(items)),
+    "defaultdict": lambda items: defaultdict(int, {f"k{i}": item for i, item in enumerate(items)}),
+    "deque": lambda items: deque(items),
+}
+changes = pytest.mark.parametrize("change", [shrink, clear, grow, replace])
+any_container = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS)
+orders = pytest.mark.parametrize("ordered", [True, False], ids=["insertion", "sorted"])
+
+
+def items() -> list:
+    return [[object()], object(), (object(), [object()]), Box(object()), object(), [object()] * 3]
+
+
+@orders
+@changes
+@any_container
+def test_is_leaf_may_change_the_container_that_is_walked(make, change, ordered):
+    for reader in (cp.tree_flatten, cp.tree_leaves, cp.tree_structure, lambda t, f: list(cp.tree_iter(t, f))):
+        container = make(items())
+        tree = [container, [1]]
+        with cp.dict_insertion_ordered(ordered):
+            tolerant(lambda: reader(tree, lambda obj: change(container)))  # noqa: B023
+        assert tree[1] == [1]
+    gc.collect()
+
+
+@orders
+@changes
+@any_container
+def test_the_mapped_function_may_change_the_container_that_is_walked(make, change, ordered):
+    for mapping in (cp.tree_map, cp.tree_map_, lambda fn, *trees: cp.tree_map(fn, *trees, trees[0])):
+        container = make(items())
+        tree = [container, [1]]
+        with cp.dict_insertion_ordered(ordered):
+            tolerant(lambda: mapping(lambda *leaves: change(container), tree))  # noqa: B023
+        assert tree[1] == [1]
+    gc.collect()
+
+
+@changes
+@any_container
+def test_a_flatten_function_may_change_the_parent(make, change):
+    class Wild:
+        def __init__(self, parent: Any = None) -> None:
+            self.parent = parent
+
+    def flatten(wild: Wild) -> tuple:
+        if wild.parent is not None:
+            change(wild.parent)
+        return ([object()], None)
+
+    with registered(Wild, flatten, lambda children, _: Wild()):
+        for reader in READERS.values():
+            if reader is cp.tree_sum:
+                continue
+            container = make([Wild(), [object()], object(), (object(),)])
+            next(iter(container.values() if isinstance(container, dict) else container)).parent = container
+            tolerant(lambda: reader([container, [object()]]))  # noqa: B023
+    gc.collect()
+
+
+@changes
+@any_container
+def test_an_unflatten_function_may_change_the_tree(make, change):
+    class Wild:
+        parent: Any = None
+
+    container: Any = None
+
+    def unflatten(children: tuple, context: Any) -> Wild:
+        change(container)
+        return Wild()
+
+    with registered(Wild, lambda wild: ((object(),), None), unflatten):
+        container = make([Wild(), Wild(), [object()], Wild()])
+        tolerant(lambda: cp.tree_map(lambda x: x, [container]))
+    gc.collect()
+
+
+@changes
+def test_the_leaves_may_change_while_a_tree_is_built_of_them(change):
+    leaves = [object() for _ in range(6)]
+
+    class Wild:
+        pass
+
+    def unflatten(children: tuple, context: Any) -> Wild:
+        change(leaves)
+        return Wild()
+
+    with registered(Wild, lambda wild: ((0,), None), unflatten):
+        spec = cp.tree_structure([Wild() for _ in range(6)])
+    tolerant(lambda: spec.unflatten(leaves))
+    gc.collect()
+
+
+def test_a_comparison_may_change_the_dict_whose_keys_are_sorted():
+    tree: dict = {}
+
+    class Key:
+        def __init__(self, rank: int) -> None:
+            self.rank = rank
+
+        def __lt__(self, other: Key) -> bool:
+            tree.clear()
+            return self.rank < other.rank
+
+    tree.update({Key(i): object() for i in (3, 1, 2)})
+    with cp.dict_insertion_ordered(False):
+        for reader in (cp.tree_leaves, cp.tree_structure, cp.tree_flatten):
+            tree.update({Key(i): object() for i in (3, 1, 2)})
+            tolerant(lambda: reader([tree]))  # noqa: B023
+    gc.collect()
+
+
+@orders
+def test_keys_whose_hash_changed_or_raises_are_read_like_others(ordered):
+    class Moody:
+        value: int | None = 1
+
+        def __hash__(self) -> int:
+            if self.value is None:
+                raise LookupError("no hash today")
+            return self.value
+
+        def __lt__(self, other: object) -> bool:
+            return False
+
+    key = Moody()
+    for tree in ({key: 1}, defaultdict(int, {key: 1})):
+        with cp.dict_insertion_ordered(ordered):
+            for key.value in (2, None, 1):
+                assert cp.tree_leaves(tree) == [1]
+                assert cp.tree_structure(tree).entries() == [key]
+
+
+def test_a_dict_changed_by_another_thread_is_walked_without_harm():
+    # The thread only takes items out and puts the same ones back, so no walk may find a stranger.
+    tree = {i: [object()] for i in range(100)}
+    known = {id(leaf) for (leaf,) in tree.values()}
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            tree[99] = tree.pop(99)
+
+    thread = threading.Thread(target=churn)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread.start()
+    try:
+        for _ in range(2000):
+            leaves = tolerant(lambda: cp.tree_leaves([tree]))
+            assert leaves is None or {id(leaf) for leaf in leaves} <= known
+    finally:
+        stop.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert len(cp.tree_leaves(tree)) == 100
+
+
+# --- types that come and go -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_heap")
+def test_a_class_that_gets_the_address_of_a_dead_leaf_class_is_not_mistaken_for_it():
+    reused = 0
+    for _ in range(50):
+        leaf_class = type("Leaf", (tuple,), {"__slots__": ()})
+        address = id(leaf_class)
+        assert len(cp.tree_leaves([leaf_class((1, 2))] * 3)) == 3
+        died = weakref.ref(leaf_class)
+        del leaf_class
+        gc.collect()
+        assert died() is None, "the library keeps a class alive that it only saw as a leaf"
+        node_class = type("Node", (tuple,), {"__slots__": (), "_fields": ("a", "b")})
+        reused += id(node_class) == address
+        assert cp.tree_leaves([node_class((1, 2))]) == [1, 2]
+        del node_class
+        gc.collect()
+    assert reused, "no class got the address of a dead one, so nothing was tested"
+
+
+@pytest.mark.usefixtures("small_heap")
+def test_a_namedtuple_class_that_died_is_not_mistaken_either():
+    for _ in range(20):
+        node_class = type("Node", (tuple,), {"__slots__": (), "_fields": ("a", "b")})
+        assert cp.tree_leaves([node_class((1, 2))] * 2) == [1, 2, 1, 2]
+        del node_class
+        gc.collect()
+        leaf_class = type("Leaf", (tuple,), {"__slots__": ()})
+        assert len(cp.tree_leaves([leaf_class((1, 2))])) == 1
+
+
+def test_a_type_seen_before_it_was_registered_is_a_node_afterwards():
+    class Late:
+        pass
+
+    obj = Late()
+    for _ in range(3):
+        assert cp.tree_leaves([obj]) == [obj]
+        with registered(Late, lambda late: ((1, 2), None), lambda children, _: Late()):
+            assert cp.tree_leaves([obj]) == [1, 2]
+            assert cp.is_registered(Late)
+        assert cp.tree_leaves([obj]) == [obj]
+        assert cp.tree_structure(obj).is_leaf()
+
+
+def test_registering_while_walking():
+    class Late:
+        pass
+
+    trees = [Late(), [Late()], Late()]
+    asked = []
+
+    def register(obj: Any) -> bool:
+        if not asked and type(obj) is Late:
+            asked.append(obj)
+            cp.register_pytree_node(Late, lambda late: ((1,), None), lambda children, _: Late())
+        return False
+
+    try:
+        leaves = cp.tree_leaves(trees, is_leaf=register)
+        assert set(leaves) <= {1, *cp.tree_leaves(trees, is_leaf=lambda x: type(x) is Late)}
+        assert len(leaves) == 3
+        assert cp.tree_leaves(trees) == [1, 1, 1]
+    finally:
+        cp.unregister_pytree_node(Late)
+
+
+def test_unregistering_while_walking():
+    class Early:
+        def __init__(self, item: Any = 1) -> None:
+            self.item = item
+
+    def flatten(early: Early) -> tuple:
+        if cp.is_registered(Early):
+            cp.unregister_pytree_node(Early)
+        return (early.item,), None
+
+    cp.register_pytree_node(Early, flatten, lambda children, _: Early(*children))
+    leaves, spec = cp.tree_flatten([Early(2), Early(3)])
+    assert leaves[0] == 2
+    assert len(leaves) == 2
+    assert not cp.is_registered(Early)
+    rebuilt = spec.unflatten([20, 30])
+    assert type(rebuilt[0]) is Early
+    assert rebuilt[0].item == 20
+
+
+def test_a_metaclass_and_odd_attributes_do_not_disturb_the_walk():
+    class Meta(type):
+        def __getattr__(cls, name: str) -> Any:
+            raise LookupError(f"no {name} today")
+
+    class Leaf(metaclass=Meta):
+        pass
+
+    leaf = Leaf()
+    assert cp.tree_leaves([leaf, leaf]) == [leaf, leaf]

@@ -1,0 +1,114 @@
+"""How the package looks to type checkers; `make lint` reads this file, nothing runs it.
+
+A line with an ignore is one that a checker must refuse: mypy reports the ignore where it does not.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from clika_pytree import PyTree, TreeSpec, pytree
+
+
+class Array: ...
+
+
+class Point(NamedTuple):
+    x: Array
+    y: Array
+
+
+@pytree.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weight: Array
+
+
+@pytree.register_dataclass(rebuild="init", namespace="typed")
+@dataclasses.dataclass
+class Model:
+    layers: list[Layer]
+
+
+@pytree.register_pytree_node_class
+class Pair:
+    def __init__(self, a: Array, b: Array) -> None:
+        self.a, self.b = a, b
+
+    def __tree_flatten__(self) -> tuple[tuple[Array, Array], None]:
+        return (self.a, self.b), None
+
+    @classmethod
+    def __tree_unflatten__(cls, context: None, children: tuple[Any, Any]) -> Pair:
+        return cls(*children)
+
+
+@pytree.register_static(namespace="typed")
+class Config:
+    heads = 8
+
+
+class Box:
+    def __init__(self, item: object) -> None:
+        self.item = item
+
+
+def count(tree: PyTree[Array]) -> int:
+    return len(pytree.tree_leaves(tree))
+
+
+def trees_of_arrays(
+    array: Array,
+    mapping: dict[str, Array],
+    nested: dict[str, list[tuple[Array, dict[int, Array]]]],
+    ordered: collections.OrderedDict[str, Array],
+    defaults: collections.defaultdict[str, list[Array]],
+    recent: collections.deque[Array],
+    whole: tuple[Array, ...],
+) -> None:
+    for tree in (array, mapping, nested, ordered, defaults, recent, whole):
+        count(tree)
+    count([array, {"a": (array, [array])}])
+    count(Point(array, array))
+    count([Layer(array), Model([Layer(array)]), Pair(array, array)])
+
+
+def no_trees_of_arrays(names: list[str], numbers: dict[str, int], missing: dict[str, Array | None]) -> None:
+    count("text")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    count(names)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    count(numbers)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    count(missing)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def optional_leaves(tree: PyTree[Array | None], anything: PyTree[Any]) -> None:
+    optional_leaves({"cache": None, "x": Array()}, Box(3))
+
+
+def results(tree: dict[str, Array]) -> None:
+    leaves, spec = pytree.tree_flatten(tree, lambda x: isinstance(x, list), none_is_leaf=False, namespace=("a", "b"))
+    known_leaves: list[Any] = leaves
+    known_spec: TreeSpec = spec
+    one_way: object = pytree.tree_unflatten(known_spec, known_leaves)
+    other_way: object = pytree.tree_unflatten(known_leaves, known_spec)
+    by_name: object = pytree.tree_unflatten(leaves=iter([one_way, other_way]), treespec=known_spec)
+    same: dict[str, Array] = pytree.tree_map_(print, tree)
+    also: dict[str, Array] = pytree.tree_map_only_(Array, print, same)
+    lazily: Iterator[Any] = pytree.tree_iter([also, by_name])
+    total: object = pytree.tree_sum(pytree.tree_map_only(int | None, str, lazily))
+    with pytree.dict_insertion_ordered(False):
+        pytree.tree_map(lambda x, y: (x, y), total, total)
+
+
+def registrations() -> None:
+    layer: type[Layer] = pytree.register_dataclass(Layer, ["weight"], [], drop_fields=())
+    pytree.register_pytree_node(Box, lambda box: ((box.item,), None, ("item",)), lambda children, _: Box(*children))
+    pytree.register_dataclass(layer, rebuild="new")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    pytree.register_static(Config())  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    config: int = Config().heads
+    pytree.tree_all([config])
+    pytree.tree_all(tree=[config])
+    pytree.tree_all(callable, [config], None)
+    pytree.tree_any_only((int, str), bool, config, is_leaf=None)
