@@ -216,3 +216,15 @@ class FieldsLeaf(tuple):
 
     __slots__ = ()
     _fields = ["a"]  # noqa: RUF012
+
+
+def every_kind() -> dict:
+    """A tree of nearly every kind of node, made alike in every process."""
+    return {
+        "b": [0, (None, Point(1, 2)), collections.deque([3], 4)],
+        "a": Tagged(1, [2], ("t", -0.0, float("nan"))),
+        1.0: Sample(1, 2, [3, {"k": {4}}]),
+        "d": {"z": Config(1), "y": Pair(Box(0), Methods([], Color.RED))},
+        "o": collections.OrderedDict(z=1, a=collections.defaultdict(list, k=Bag({"n": 1}))),
+        None: Cell((1, True, 1.0), Nothing()),
+    }

@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
-from classes import ALPHA, AlphaOnly, Sample, Tagged
+from classes import ALPHA, AlphaOnly, Sample, Tagged, every_kind
 from helpers import run_python
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,26 +17,20 @@ import clika_pytree as cp
 
 structure = cp.tree_structure
 
-TRAVELLER = (
-    "{'b': [0, (None, Point(1, 2))], 'a': Tagged(1, [2], ('t', -0.0)), 1.0: Sample(1, 2, [3]), 'd': {'k': Config(1)}}"
-)
-
 
 def test_a_spec_travels_to_another_process():
-    tree = eval(TRAVELLER)
     with cp.dict_insertion_ordered(False):
-        spec = structure(tree, none_is_leaf=False)
-    assert spec.child(0).kind == "dataclass"
+        spec = structure(every_kind(), none_is_leaf=False)
+    assert [child.kind for child in spec.children()][:2] == ["dataclass", "dataclass"]  # None, then 1.0
     done = run_python(
-        "import pickle, clika_pytree as cp\n"
-        "from classes import *\n"
+        "import pickle, classes, clika_pytree as cp\n"
         f"spec = pickle.loads({pickle.dumps(spec)!r})\n"
         "with cp.dict_insertion_ordered(False):\n"
-        f"    leaves, own = cp.tree_flatten({TRAVELLER}, none_is_leaf=False)\n"
+        "    leaves, own = cp.tree_flatten(classes.every_kind(), none_is_leaf=False)\n"
         "assert spec == own and hash(spec) == hash(own) and repr(spec) == repr(own)\n"
-        "print(list(spec.unflatten(leaves)))\n"
+        "print(list(spec.unflatten(leaves)), list(spec.unflatten(leaves)['d']))\n"
     )
-    assert done.stdout == "['b', 'a', 1.0, 'd']\n"
+    assert done.stdout == "['b', 'a', 1.0, 'd', 'o', None] ['z', 'y']\n"
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -64,7 +58,7 @@ def test_a_pickle_holds_copies_of_what_the_spec_holds():
     stack = [state]
     while stack:  # spoil every list that the state is made of
         item = stack.pop()
-        if isinstance(item, (tuple, list)):
+        if type(item) in (tuple, list):
             stack.extend(item)
         if isinstance(item, list):
             item.clear()
@@ -85,7 +79,7 @@ def places(state: Any) -> list[tuple]:
     stack: list[tuple[tuple, Any]] = [((), state)]
     while stack:
         place, item = stack.pop()
-        if isinstance(item, (tuple, list)):
+        if type(item) in (tuple, list):
             for index, below in enumerate(item):
                 found.append((*place, index))
                 stack.append(((*place, index), below))
@@ -109,7 +103,7 @@ def damage(data: st.DataObject) -> Any:
             return data.draw(
                 st.sampled_from([part[:at], part[:at] + bytes([part[at] ^ 1 << at % 8]) + part[at + 1 :], part * 2])
             )
-        if isinstance(part, (tuple, list)) and part and data.draw(st.booleans()):
+        if type(part) in (tuple, list) and part and data.draw(st.booleans()):
             return data.draw(st.sampled_from([part[:-1], part[1:], part * 2, part[::-1]]))
         if type(part) is int and data.draw(st.booleans()):
             return part + data.draw(st.sampled_from([-1, 1]))
@@ -136,8 +130,7 @@ def test_a_forged_state_is_an_error_or_a_sound_spec(tree, mode, data):
         forged = replaced(forged, data.draw(st.sampled_from(spots)), damage(data))
     try:
         spec = load((reduced[0], *forged))
-    except Exception as error:
-        assert str(error)
+    except Exception:
         return
     assert isinstance(spec, cp.TreeSpec)
     if spec.num_leaves < 10_000:

@@ -8,11 +8,13 @@
 
 #![allow(unsafe_code)]
 
+mod address;
 mod cell;
 mod objects;
 mod pool;
 mod refs;
 
+pub(crate) use address::AddressHash;
 pub(crate) use cell::GilCell;
 pub(crate) use objects::*;
 pub(crate) use pool::{LARGEST_KEPT, Pool};

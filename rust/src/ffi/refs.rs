@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
 /// A pointer to a live object; it owns nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Raw(NonNull<ffi::PyObject>);
 
@@ -16,6 +16,12 @@ pub(crate) struct Raw(NonNull<ffi::PyObject>);
 unsafe impl Send for Raw {}
 // SAFETY: as above.
 unsafe impl Sync for Raw {}
+
+impl std::hash::Hash for Raw {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_usize(self.0.as_ptr() as usize);
+    }
+}
 
 impl Raw {
     /// # Safety

@@ -1,35 +1,12 @@
 //! What is remembered of classes, for one search order of namespaces.
 
-use std::hash::{BuildHasherDefault, Hasher};
-
 use hashbrown::HashMap;
 use pyo3::Python;
 
 use super::Class;
-use crate::ffi::{GilCell, TypeAddress};
+use crate::ffi::{AddressHash, GilCell, TypeAddress};
 
-/// Hashes an address by one multiplication.
-#[derive(Default)]
-pub(crate) struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_usize(usize::from(*byte));
-        }
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        let mixed = (value as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-}
-
-pub(crate) type AddressMap<V> = HashMap<TypeAddress, V, BuildHasherDefault<AddressHasher>>;
+pub(crate) type AddressMap<V> = HashMap<TypeAddress, V, AddressHash>;
 
 /// One search order of namespaces: the names, then the global registrations. Lives as long as the process.
 pub(crate) struct Scope {

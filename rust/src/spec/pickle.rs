@@ -1,6 +1,7 @@
 //! A structure as plain values and back; what comes back is checked like any stranger's data.
 
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyTuple, PyType};
 
@@ -142,9 +143,10 @@ impl<'py> SlotReader<'py> {
             }
             Kind::NamedTuple => {
                 let cls = self.take()?;
-                let fits = cls.cast::<PyType>().map(values::is_namedtuple_class);
-                if !fits.is_ok_and(|fits| fits.unwrap_or(false)) {
-                    return Err(damaged("a namedtuple whose class is none"));
+                let is_namedtuple =
+                    cls.cast::<PyType>().is_ok_and(|cls| values::is_namedtuple_class(cls).unwrap_or(false));
+                if !is_namedtuple || cls.getattr(intern!(py, "_fields"))?.len()? != arity {
+                    return Err(damaged("a namedtuple whose class is none, or has other fields"));
                 }
             }
             Kind::Custom => return self.read_custom(arity),

@@ -5,16 +5,21 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-use super::hash::{DEEPEST_SETS, hash};
+use super::hash::{Hashes, hash_remembering};
 use super::parts::{Parts, Unusable, parts};
 use crate::ffi;
 
 /// Whether two values are equal by exact type and bits; runs the equality of the objects they hold.
 pub(crate) fn equal(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
-    equal_within(left, right, 0)
+    equal_remembering(left, right, &mut Hashes::default(), 0)
 }
 
-fn equal_within(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, sets_around: u32) -> Result<bool, Unusable> {
+fn equal_remembering(
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+    known: &mut Hashes,
+    collisions_around: u32,
+) -> Result<bool, Unusable> {
     let mut pairs = vec![(left.clone(), right.clone())];
     while let Some((left, right)) = pairs.pop() {
         if left.is(&right) {
@@ -39,10 +44,7 @@ fn equal_within(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, sets_around: 
                 same_length
             }
             (Parts::Unordered(ours), Parts::Unordered(theirs)) => {
-                if sets_around == DEEPEST_SETS {
-                    return Err(Unusable::new(&left, "it has sets in sets too deep to compare"));
-                }
-                same_members(&ours, theirs, sets_around + 1)?
+                pair_members(ours, theirs, &mut pairs, known, collisions_around)?
             }
             _ => own_equality(&left, &right)?,
         };
@@ -53,35 +55,75 @@ fn equal_within(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, sets_around: 
     Ok(true)
 }
 
-/// Whether two collections have the same members; of each hash there are few.
-fn same_members<'py>(
-    ours: &[Bound<'py, PyAny>],
-    theirs: Vec<Bound<'py, PyAny>>,
-    sets_around: u32,
+type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// How deep members of one hash may lie in members of one hash, before it is not worth going on.
+const MOST_COLLISIONS: u32 = 64;
+
+/// Pairs the members of two sets by their hashes, to be compared; `false` where they can't be the same.
+fn pair_members<'py>(
+    mut ours: Vec<Bound<'py, PyAny>>,
+    mut theirs: Vec<Bound<'py, PyAny>>,
+    pairs: &mut Pairs<'py>,
+    known: &mut Hashes,
+    collisions_around: u32,
 ) -> Result<bool, Unusable> {
     if ours.len() != theirs.len() {
         return Ok(false);
     }
-    let mut unmatched: Vec<(u64, Bound<'py, PyAny>)> = Vec::with_capacity(theirs.len());
-    for member in theirs {
-        unmatched.push((hash(&member)?, member));
+    if ours.len() == 1 {
+        pairs.extend(ours.pop().zip(theirs.pop()));
+        return Ok(true);
     }
-    unmatched.sort_by_key(|(hash, _)| *hash);
-    let mut taken = vec![false; unmatched.len()];
-    for member in ours {
-        let wanted = hash(member)?;
-        let mut index = unmatched.partition_point(|(hash, _)| *hash < wanted);
-        loop {
-            match unmatched.get(index) {
-                Some((hash, other)) if *hash == wanted => {
-                    if !taken[index] && equal_within(member, other, sets_around)? {
-                        taken[index] = true;
-                        break;
-                    }
-                    index += 1;
-                }
-                _ => return Ok(false),
+    let (ours, theirs) = (by_hash(ours, known)?, by_hash(theirs, known)?);
+    if !ours.iter().map(|(hash, _)| hash).eq(theirs.iter().map(|(hash, _)| hash)) {
+        return Ok(false);
+    }
+    let mut start = 0;
+    for group in ours.chunk_by(|(left, _), (right, _)| left == right) {
+        let others = &theirs[start..start + group.len()];
+        start += group.len();
+        if let ([(_, member)], [(_, other)]) = (group, others) {
+            pairs.push((member.clone(), other.clone()));
+        } else if !same_group(group, others, known, collisions_around)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+type Hashed<'py> = (u64, Bound<'py, PyAny>);
+
+fn by_hash<'py>(members: Vec<Bound<'py, PyAny>>, known: &mut Hashes) -> Result<Vec<Hashed<'py>>, Unusable> {
+    let mut hashed = Vec::with_capacity(members.len());
+    for member in members {
+        hashed.push((hash_remembering(&member, known)?, member));
+    }
+    hashed.sort_by_key(|(hash, _)| *hash);
+    Ok(hashed)
+}
+
+/// Whether each member of a group of one hash has an equal one of its own among the others.
+fn same_group(
+    group: &[Hashed<'_>],
+    others: &[Hashed<'_>],
+    known: &mut Hashes,
+    collisions_around: u32,
+) -> Result<bool, Unusable> {
+    let mut taken = vec![false; others.len()];
+    for (_, member) in group {
+        if collisions_around == MOST_COLLISIONS {
+            return Err(Unusable::new(member, "has the hash of too many others"));
+        }
+        let mut found = false;
+        for (index, (_, other)) in others.iter().enumerate() {
+            if !taken[index] && equal_remembering(member, other, known, collisions_around + 1)? {
+                (taken[index], found) = (true, true);
+                break;
             }
+        }
+        if !found {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -1,5 +1,6 @@
 //! The hash that goes with [`equal`](super::equal).
 
+use hashbrown::HashMap;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
@@ -38,51 +39,90 @@ fn quick_hash_of_others(value: &Bound<'_, PyAny>) -> Option<u64> {
     value.cast_exact::<PyFloat>().ok().map(|number| number.value().to_bits() ^ FLOAT)
 }
 
-/// How deep sets may lie in sets: their members are hashed by calls of calls, all else by a list of what is left.
-pub(super) const DEEPEST_SETS: u32 = 100;
+/// A value whose parts are being hashed.
+struct Open<'py> {
+    value: Bound<'py, PyAny>,
+    items: Vec<Bound<'py, PyAny>>,
+    next: usize,
+    /// The order of the items does not count: their hashes are summed up.
+    unordered: bool,
+    mixer: Mixer,
+    sum: u64,
+}
 
 /// The hash of a value; runs the hash functions of the objects it holds.
 pub(crate) fn hash(value: &Bound<'_, PyAny>) -> Result<u64, Unusable> {
-    hash_within(value, 0)
+    hash_remembering(value, &mut Hashes::default())
 }
 
-fn hash_within(value: &Bound<'_, PyAny>, sets_around: u32) -> Result<u64, Unusable> {
-    let mut mixer = Mixer::new(0);
-    let mut left = vec![value.clone()];
-    while let Some(value) = left.pop() {
-        if let Some(hash) = quick_hash(value.py(), ffi::raw(&value)) {
-            mixer.add(hash);
-            continue;
-        }
-        mixer.add(ffi::address_of(&value.get_type()) as u64);
-        match parts(&value)? {
-            Parts::Bits(first, second) => {
-                mixer.add(first);
-                mixer.add(second);
-            }
-            Parts::Plain => mixer.add(own_hash(&value)?),
-            Parts::Sequence(items) => {
-                mixer.add(items.len() as u64);
-                left.extend(items.into_iter().rev());
-            }
-            Parts::Unordered(members) => {
-                if sets_around == DEEPEST_SETS {
-                    return Err(Unusable::new(&value, "it has sets in sets too deep to compare"));
+/// The hashes of values with parts, by address; good as long as the values live and do not change.
+pub(super) type Hashes = HashMap<usize, u64, hashbrown::DefaultHashBuilder>;
+
+/// The same, for several values with common parts.
+pub(super) fn hash_remembering(value: &Bound<'_, PyAny>, known: &mut Hashes) -> Result<u64, Unusable> {
+    let mut stack: Vec<Open<'_>> = Vec::new();
+    let mut current = value.clone();
+    loop {
+        let mut done = hash_or_open(current, known, &mut stack)?;
+        loop {
+            let Some(open) = stack.last_mut() else {
+                return Ok(done.unwrap_or_default());
+            };
+            if let Some(hash) = done.take() {
+                if open.unordered {
+                    open.sum = open.sum.wrapping_add(hash);
+                } else {
+                    open.mixer.add(hash);
                 }
-                mixer.add(members.len() as u64);
-                let mut sum = 0u64;
-                for member in &members {
-                    sum = sum.wrapping_add(hash_within(member, sets_around + 1)?);
-                }
-                mixer.add(sum);
             }
-            Parts::Opaque => {
-                mixer.add(own_hash(&value)?);
-                check_equality(&value)?;
+            if let Some(item) = open.items.get(open.next) {
+                open.next += 1;
+                current = item.clone();
+                break;
             }
+            open.mixer.add(open.sum);
+            let hash = open.mixer.finish();
+            known.insert(open.value.as_ptr() as usize, hash);
+            done = Some(hash);
+            stack.pop();
         }
     }
-    Ok(mixer.finish())
+}
+
+/// The hash of a value without parts; a value with parts goes on the stack.
+fn hash_or_open<'py>(
+    value: Bound<'py, PyAny>,
+    known: &Hashes,
+    stack: &mut Vec<Open<'py>>,
+) -> Result<Option<u64>, Unusable> {
+    if let Some(hash) = quick_hash(value.py(), ffi::raw(&value)) {
+        return Ok(Some(hash));
+    }
+    if let Some(hash) = known.get(&(value.as_ptr() as usize)) {
+        return Ok(Some(*hash));
+    }
+    let mut mixer = Mixer::new(ffi::address_of(&value.get_type()) as u64);
+    let (items, unordered) = match parts(&value)? {
+        Parts::Sequence(items) => (items, false),
+        Parts::Unordered(items) => (items, true),
+        Parts::Bits(first, second) => {
+            mixer.add(first);
+            mixer.add(second);
+            return Ok(Some(mixer.finish()));
+        }
+        Parts::Plain => {
+            mixer.add(own_hash(&value)?);
+            return Ok(Some(mixer.finish()));
+        }
+        Parts::Opaque => {
+            mixer.add(own_hash(&value)?);
+            check_equality(&value)?;
+            return Ok(Some(mixer.finish()));
+        }
+    };
+    mixer.add(items.len() as u64);
+    stack.push(Open { value, items, next: 0, unordered, mixer, sum: 0 });
+    Ok(None)
 }
 
 /// The object's own hash; one that says it has none is a verdict, any other exception is the object's.

@@ -1,13 +1,13 @@
 //! The walk itself: one loop for flattening, mapping and iterating.
 
-use hashbrown::{DefaultHashBuilder, HashSet};
+use hashbrown::HashSet;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use super::Rules;
 use super::agenda::Agenda;
 use crate::errors::{Family, KeyPath, add_note, error};
-use crate::ffi::{self, LARGEST_KEPT, Pool, Raw, TypeAddress};
+use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, TypeAddress};
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
 use crate::structure::{Kind, Node};
@@ -44,7 +44,7 @@ struct Frame {
 
 const ROOT: u32 = u32::MAX;
 /// How deep a tree is before it is first looked at for a circle; then at twice that depth, and so on.
-const FIRST_CIRCLE_CHECK: usize = 16;
+const FIRST_CIRCLE_CHECK: usize = 32;
 /// How many containers are opened between two looks at pending signals.
 const OPENS_PER_SIGNAL_CHECK: u32 = 1 << 16;
 
@@ -303,35 +303,23 @@ impl Walker {
         self.last_leaf = 0;
     }
 
-    /// Whether the tree has sent this walk round a circle.
-    ///
-    /// A walk in a circle comes by the same containers for ever, so that once it is deep enough, the one in the middle of
-    /// the way is met again further in.
+    /// Looks for a container among those around it. That costs as much as the depth, and the depth has doubled since the
+    /// last look.
     #[cold]
     fn check_circle(&mut self, py: Python<'_>) -> PyResult<()> {
         self.next_circle_check *= 2;
-        let containers = self.frames.len() - 1;
-        let container = |depth: usize| self.agenda.get(self.frames[depth].next - 1);
-        let middle = container(containers / 2);
-        if (containers / 2 + 1..containers).any(|depth| container(depth) == middle) {
-            return Err(self.circle(py));
-        }
-        Ok(())
-    }
-
-    /// Names the first container on the way that is one of those around it.
-    #[cold]
-    fn circle(&self, py: Python<'_>) -> PyErr {
-        let mut around: HashSet<Raw, DefaultHashBuilder> = HashSet::default();
-        let containers = self.frames.iter().map(|frame| self.agenda.get(frame.next - 1));
-        let depth =
-            containers.take_while(|container| container.is_some_and(|container| around.insert(container))).count();
+        let mut around: HashSet<Raw, AddressHash> = HashSet::default();
+        let mut containers = self.frames[..self.frames.len() - 1].iter().map(|frame| self.agenda.get(frame.next - 1));
+        let Some(depth) = containers.position(|container| container.is_some_and(|container| !around.insert(container)))
+        else {
+            return Ok(());
+        };
         let path = self.path(py, depth + 1);
         let message = format!(
             "the tree contains itself: what stands {} is one of the containers around it. A tree has no circles",
             path.place()
         );
-        error(py, Family::Circular, Some(&path), &message)
+        Err(error(py, Family::Circular, Some(&path), &message))
     }
 
     /// The path through the children that the first `depth` frames are at.
