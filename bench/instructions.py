@@ -9,51 +9,24 @@ leaves, is free of start-up, and the same whatever else the machine is doing. Co
 
 import argparse
 import json
-import operator
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from release import require_release
-from trees import Leaf, Tree, transformer
+from repeat import LEAVES, SHAPES, operations
 
-import clika_pytree as cp
-
-SHAPES: dict[str, Callable[[], Tree]] = {
-    "list": lambda: [Leaf() for _ in range(200)],
-    "dict": lambda: {f"key_{i}": Leaf() for i in range(200)},
-    "mixed": transformer,
-}
 RUNS = 20
-
-
-def operations(tree: Tree) -> dict[str, Callable[[], object]]:
-    leaves, spec = cp.tree_flatten(tree)
-    return {
-        "flatten": lambda: cp.tree_flatten(tree),
-        "leaves": lambda: cp.tree_leaves(tree),
-        "structure": lambda: cp.tree_structure(tree),
-        "unflatten": lambda: spec.unflatten(leaves),
-        # A function written in C, so that little of the figure is the interpreter's.
-        "map": lambda: cp.tree_map(operator.truth, tree),
-        "flatten_up_to": lambda: spec.flatten_up_to(tree),
-    }
-
-
-def repeat(operation: str, shape: str, runs: int) -> None:
-    call = operations(SHAPES[shape]())[operation]
-    for _ in range(runs):
-        call()
+REPEAT = Path(__file__).with_name("repeat.py")
 
 
 def count(operation: str, shape: str, runs: int) -> int:
     """The instructions of a whole process that runs the operation `runs` times."""
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    script = [sys.executable, str(Path(__file__).resolve()), "--repeat", operation, shape, str(runs)]
+    script = [sys.executable, str(REPEAT), operation, shape, str(runs)]
     # A fixed seed for str hashes: dicts collide in the same way in every process.
     env = {**os.environ, "PYTHONHASHSEED": "0"}
     done = subprocess.run([*valgrind, *script], capture_output=True, text=True, env=env)
@@ -65,7 +38,7 @@ def count(operation: str, shape: str, runs: int) -> int:
 
 def per_leaf(operation: str, shape: str) -> float:
     difference = count(operation, shape, 2 * RUNS) - count(operation, shape, RUNS)
-    return difference / RUNS / len(cp.tree_leaves(SHAPES[shape]()))
+    return difference / RUNS / LEAVES
 
 
 def main() -> None:
@@ -74,12 +47,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="which operations")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="which shapes")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
-    parser.add_argument("--repeat", nargs=3, help=argparse.SUPPRESS)  # what runs under valgrind
     options = parser.parse_args()
-    if options.repeat:
-        operation, shape, runs = options.repeat
-        repeat(operation, shape, int(runs))
-        return
     require_release()
     if not shutil.which("valgrind"):
         sys.exit("valgrind is missing: it counts the instructions. On Debian and Ubuntu: apt install valgrind")

@@ -1,6 +1,6 @@
 //! The error family, and the words that say where in a tree something went wrong.
 
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -185,6 +185,12 @@ pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, mess
         Ok(PyErr::from_value(instance))
     };
     make().unwrap_or_else(|failure| failure)
+}
+
+/// What is said where memory was asked for and not given.
+#[cold]
+pub(crate) fn no_memory(_refused: std::collections::TryReserveError) -> PyErr {
+    PyMemoryError::new_err("clika_pytree: not enough memory for this tree")
 }
 
 /// Adds a line to an exception of the user's own code, which keeps its type.

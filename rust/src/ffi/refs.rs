@@ -3,9 +3,10 @@
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
+
+use crate::errors::no_memory;
 
 /// A pointer to a live object; it owns nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +55,6 @@ unsafe impl Send for RefVec {}
 // SAFETY: as above.
 unsafe impl Sync for RefVec {}
 
-#[cold]
-fn no_memory() -> PyErr {
-    PyMemoryError::new_err("clika_pytree: not enough memory to walk this tree")
-}
-
 impl RefVec {
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -67,7 +63,7 @@ impl RefVec {
 
     #[inline]
     pub(crate) fn reserve(&mut self, additional: usize) -> PyResult<()> {
-        self.items.try_reserve(additional).map_err(|_| no_memory())
+        self.items.try_reserve(additional).map_err(no_memory)
     }
 
     /// Takes over the reference.
@@ -161,7 +157,7 @@ impl RefVec {
     /// Copies the content into an array of just its size.
     pub(crate) fn drain_to_slots(&mut self) -> PyResult<Slots> {
         let mut exact = Vec::new();
-        exact.try_reserve_exact(self.items.len()).map_err(|_| no_memory())?;
+        exact.try_reserve_exact(self.items.len()).map_err(no_memory)?;
         exact.append(&mut self.items);
         Ok(Slots(exact.into_boxed_slice()))
     }

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
 use super::{Graph, Order, mix_slot};
+use crate::errors::no_memory;
 use crate::ffi::{Raw, RefVec};
 use crate::structure::{Kind, Mixer, Node};
 
@@ -83,9 +84,7 @@ impl Draft {
     fn push(&mut self, kind: Kind, arity: u32) -> PyResult<u32> {
         let index = fits(self.nodes.len())?;
         let slots_at = fits(self.slots.len())?;
-        if self.nodes.try_reserve(1).is_err() {
-            return Err(pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory to walk this tree"));
-        }
+        self.nodes.try_reserve(1).map_err(no_memory)?;
         self.nodes.push(Node { kind, mutable_context: false, arity, span: 1, slots_at });
         self.mixer.add_node(kind, arity);
         Ok(index)

@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
+use crate::errors::no_memory;
 use crate::ffi::{Raw, RefVec};
 
 /// Pointers to the children of all open containers, those of the innermost last.
@@ -35,7 +35,7 @@ impl Agenda {
 
     #[inline]
     pub(super) fn reserve(&mut self, additional: usize) -> PyResult<()> {
-        self.items.try_reserve(additional).map_err(|_| no_memory())
+        self.items.try_reserve(additional).map_err(no_memory)
     }
 
     /// Adds a child that its container keeps alive.
@@ -131,9 +131,4 @@ impl Drop for Agenda {
     fn drop(&mut self) {
         self.truncate(0);
     }
-}
-
-#[cold]
-fn no_memory() -> PyErr {
-    PyMemoryError::new_err("clika_pytree: not enough memory to walk this tree")
 }

@@ -8,10 +8,10 @@ use pyo3::types::{PyList, PyType};
 
 use super::Rules;
 use super::agenda::Agenda;
+use super::apart::take_apart;
 use super::key_order::sorted_places;
 use super::mismatch::{self, Mismatch};
-use super::nodes::take_apart;
-use crate::errors::KeyPath;
+use crate::errors::{KeyPath, no_memory};
 use crate::ffi::{self, DictEntries, Raw, RefVec};
 use crate::registry::{Class, builtins};
 use crate::spec::{Graph, Place, key_path};
@@ -383,7 +383,6 @@ impl Matcher<'_> {
     fn enter(&mut self, node: usize, base: usize) -> PyResult<()> {
         let end = self.agenda.len();
         if base < end {
-            let no_memory = |_| pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory");
             self.frames.try_reserve(1).map_err(no_memory)?;
             self.frames.push(Frame { node, base, next: base, end });
         }

@@ -5,6 +5,7 @@
 //! pointers are borrowed as long as no Python code can have run, and pinned (owned) before any can.
 
 mod agenda;
+mod apart;
 mod assemble;
 mod flatten;
 mod iterate;

@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple
 
 use super::assemble::assemble;
 use super::nodes::node_name;
-use crate::errors::{Family, add_note, error};
+use crate::errors::{Family, add_note, error, no_memory};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::spec::{Graph, Place, key_path};
 
@@ -85,8 +85,7 @@ fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut 
             stack.move_from(leaves, next_leaf, count)?;
             next_leaf += count;
         } else {
-            open.try_reserve(1)
-                .map_err(|_| pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory"))?;
+            open.try_reserve(1).map_err(no_memory)?;
             open.push(Open { node: index, base: stack.len() });
         }
         while let Some(innermost) = open.last() {

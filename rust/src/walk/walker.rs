@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::Rules;
 use super::agenda::Agenda;
-use crate::errors::{Family, KeyPath, add_note, error};
+use crate::errors::{Family, KeyPath, add_note, error, no_memory};
 use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, TypeAddress};
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
@@ -241,9 +241,7 @@ impl Walker {
         if S::KEEP && base == end {
             return self.draft.close(node);
         }
-        if self.frames.try_reserve(1).is_err() {
-            return Err(pyo3::exceptions::PyMemoryError::new_err("clika_pytree: not enough memory to walk this tree"));
-        }
+        self.frames.try_reserve(1).map_err(no_memory)?;
         self.frames.push(Frame { node, base, next: base, end });
         if base == end {
             return self.close(py, sink);

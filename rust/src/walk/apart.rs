@@ -1,0 +1,171 @@
+//! Taking an instance of a registered class apart, one level deep.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use crate::errors::{Family, KeyPath, add_note, error, quote};
+use crate::ffi;
+use crate::registry::{Manner, Registration};
+use crate::values::{self, Unusable};
+
+/// An instance of a registered class, one level apart.
+pub(super) struct Apart<'py> {
+    pub(super) children: Vec<Bound<'py, PyAny>>,
+    pub(super) context: Bound<'py, PyAny>,
+    pub(super) mutable_context: bool,
+    pub(super) entries: Option<Bound<'py, PyAny>>,
+}
+
+/// Why an instance did not come apart.
+pub(super) enum Failure {
+    /// The user's own code raised.
+    Raised(PyErr),
+    /// The flatten function gave something unfit.
+    Unfit(Family, String),
+}
+
+impl From<PyErr> for Failure {
+    fn from(raised: PyErr) -> Self {
+        Self::Raised(raised)
+    }
+}
+
+impl Failure {
+    #[cold]
+    pub(super) fn explain(self, py: Python<'_>, registration: &Bound<'_, Registration>, path: &KeyPath) -> PyErr {
+        let class = registration.get().class_name(py);
+        match self {
+            Self::Raised(raised) => {
+                let who = match registration.get().manner {
+                    Manner::Functions { .. } => "the flatten function of",
+                    _ => "reading the fields of",
+                };
+                add_note(py, &raised, &format!("clika_pytree: raised by {who} {class} {}", path.place()));
+                raised
+            }
+            Self::Unfit(family, what) => error(
+                py,
+                family,
+                Some(path),
+                &format!("the flatten function of {class}, called {}, {what}", path.place()),
+            ),
+        }
+    }
+}
+
+/// Takes an instance of a registered class apart, by its functions or its fields.
+pub(super) fn take_apart<'py>(
+    registration: &Bound<'py, Registration>,
+    object: &Bound<'py, PyAny>,
+) -> Result<Apart<'py>, Failure> {
+    let py = object.py();
+    match &registration.get().manner {
+        Manner::Functions { with_keys: Some(flatten), .. } => {
+            apart_with_keys(&ffi::call_one(flatten.bind(py), object)?)
+        }
+        Manner::Functions { flatten, .. } => apart_by_function(&ffi::call_one(flatten.bind(py), object)?),
+        Manner::Fields { data, meta, .. } => {
+            let read = |names: &[Py<PyString>]| -> PyResult<Vec<Bound<'py, PyAny>>> {
+                names.iter().map(|name| object.getattr(name.bind(py))).collect()
+            };
+            let children = read(data)?;
+            let context = PyTuple::new(py, read(meta)?)?.into_any();
+            with_frozen_context(children, context, None)
+        }
+        Manner::Static => {
+            Ok(Apart { children: Vec::new(), context: object.clone(), mutable_context: false, entries: None })
+        }
+    }
+}
+
+fn unfit_result(result: &Bound<'_, PyAny>, wanted: &str) -> Failure {
+    let found = match result.cast::<PyTuple>() {
+        Ok(tuple) => format!("a tuple of {}", tuple.len()),
+        Err(_) => quote(result),
+    };
+    Failure::Unfit(Family::Node, format!("returned {found}: it must return {wanted}"))
+}
+
+/// The items of what a flatten function gave as `what`: any iterable but a str.
+fn collect<'py>(children: &Bound<'py, PyAny>, what: &str) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
+    if let Ok(tuple) = children.cast_exact::<PyTuple>() {
+        return Ok(tuple.iter().collect());
+    }
+    if let Ok(list) = children.cast_exact::<PyList>() {
+        return Ok(list.iter().collect());
+    }
+    if children.is_instance_of::<PyString>() || !is_iterable(children) {
+        let found = quote(children);
+        return Err(Failure::Unfit(Family::Node, format!("gave {found} as {what}: it must give an iterable of them")));
+    }
+    Ok(children.try_iter()?.collect::<PyResult<_>>()?)
+}
+
+fn is_iterable(object: &Bound<'_, PyAny>) -> bool {
+    let cls = object.get_type();
+    let py = object.py();
+    cls.hasattr(intern!(py, "__iter__")).unwrap_or(false) || cls.hasattr(intern!(py, "__getitem__")).unwrap_or(false)
+}
+
+fn apart_by_function<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failure> {
+    const WANTED: &str = "(children, context) or (children, context, entries)";
+    let Ok(result) = result.cast::<PyTuple>() else {
+        return Err(unfit_result(result, WANTED));
+    };
+    let entries = match result.len() {
+        2 => None,
+        3 => Some(result.get_item(2)?).filter(|entries| !entries.is_none()),
+        _ => return Err(unfit_result(result.as_any(), WANTED)),
+    };
+    let children = collect(&result.get_item(0)?, "children")?;
+    let entries = entries.map(|entries| named(&entries, children.len())).transpose()?;
+    with_frozen_context(children, result.get_item(1)?, entries)
+}
+
+/// The entries as a tuple, one for each child.
+fn named<'py>(entries: &Bound<'py, PyAny>, children: usize) -> Result<Bound<'py, PyAny>, Failure> {
+    let entries = match entries.cast_exact::<PyTuple>() {
+        Ok(entries) => entries.clone(),
+        Err(_) => PyTuple::new(entries.py(), collect(entries, "entries")?)?,
+    };
+    if entries.len() == children {
+        return Ok(entries.into_any());
+    }
+    let what =
+        format!("gave {} entries for {children} children: it must name each child once, in order", entries.len());
+    Err(Failure::Unfit(Family::Structure, what))
+}
+
+/// `flatten_with_keys_fn` gives pairs of a key and a child.
+fn apart_with_keys<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failure> {
+    const WANTED: &str = "(pairs of key and child, context)";
+    let Some(result) = result.cast::<PyTuple>().ok().filter(|result| result.len() == 2) else {
+        return Err(unfit_result(result, WANTED));
+    };
+    let (mut keys, mut children) = (Vec::new(), Vec::new());
+    for pair in collect(&result.get_item(0)?, "pairs")? {
+        let Some(pair) = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2) else {
+            return Err(unfit_result(&pair, WANTED));
+        };
+        keys.push(pair.get_item(0)?);
+        children.push(pair.get_item(1)?);
+    }
+    let entries = PyTuple::new(result.py(), keys)?.into_any();
+    with_frozen_context(children, result.get_item(1)?, Some(entries))
+}
+
+fn with_frozen_context<'py>(
+    children: Vec<Bound<'py, PyAny>>,
+    context: Bound<'py, PyAny>,
+    entries: Option<Bound<'py, PyAny>>,
+) -> Result<Apart<'py>, Failure> {
+    match values::freeze(&context) {
+        Ok(None) => Ok(Apart { children, context, mutable_context: false, entries }),
+        Ok(Some(context)) => Ok(Apart { children, context, mutable_context: true, entries }),
+        Err(Unusable::Raised(raised)) => Err(Failure::Raised(raised)),
+        Err(Unusable::Value { class, reason }) => {
+            Err(Failure::Unfit(Family::Context, format!("gave a context that holds a {class}, which {reason}")))
+        }
+    }
+}
