@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from classes import Bag, Box, Pair, Point, Sample, Tagged
+from classes import Bag, Box, Color, Pair, Point, Sample, Tagged
 from helpers import notes, registered
 
 import clika_pytree as cp
@@ -99,6 +99,17 @@ def test_entries_of_custom_nodes_in_paths():
         others = [Odd(*([0] * index), [0], *([0] * (6 - index))) for index in range(len(Odd.entries))]
         paths = [mismatch(Odd(), other).path for other in others]
     assert paths == [".name", "['not a name']", "[3]", "[None]", "[(1, 'x')]", "[b'b']", "[1.5]"]
+
+
+def test_keys_that_are_no_plain_values_are_written_with_their_type():
+    for key, text in [
+        (Color.RED, f"[<Color {Color.RED!r}>]"),
+        ((Color.RED, 1), f"[<tuple {(Color.RED, 1)!r}>]"),
+        (frozenset({1}), "[<frozenset frozenset({1})>]"),
+        (Point(1, 2), "[<Point Point(x=1, y=2)>]"),
+        (Ellipsis, "[<ellipsis Ellipsis>]"),
+    ]:
+        assert mismatch({key: 0}, {key: [0]}).path == text
 
 
 def test_the_root_is_an_empty_path():

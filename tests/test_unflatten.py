@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict, defaultdict, deque
 
 import pytest
@@ -156,3 +157,8 @@ def test_a_million_leaves():
     assert len(leaves) == spec.num_leaves == 1_000_001
     assert len(spec.unflatten(leaves)[0]) == 1_000_000
     assert spec == cp.tree_structure([tree, Box(1)])
+
+
+def test_an_endless_iterator_of_leaves_is_given_up():
+    with pytest.raises(cp.LeafCountError, match="expected 3 leaves, got 4 or more"):
+        cp.tree_structure([1, 2, 3]).unflatten(itertools.count())

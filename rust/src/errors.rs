@@ -148,10 +148,10 @@ pub(crate) fn shorten(text: &str) -> String {
 /// What a message says of a value: its repr where that is short and safe to ask for, else its class.
 pub(crate) fn quote(value: &Bound<'_, PyAny>) -> String {
     let class = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-    if is_plain(value) {
-        if let Ok(text) = value.repr() {
-            return shorten(&text.to_string_lossy());
-        }
+    if is_plain(value)
+        && let Ok(text) = value.repr()
+    {
+        return shorten(&text.to_string_lossy());
     }
     format!("an object of class {class}")
 }

@@ -5,7 +5,7 @@ use pyo3::Python;
 use super::GilCell;
 
 /// Keeps the empty but allocated state of one finished walk. A walk within a walk finds none and makes its own.
-pub(crate) struct Pool<T>(GilCell<Option<Box<T>>>);
+pub(crate) struct Pool<T>(GilCell<Option<T>>);
 
 impl<T: Default> Pool<T> {
     pub(crate) const fn new() -> Self {
@@ -13,13 +13,12 @@ impl<T: Default> Pool<T> {
     }
 
     #[inline]
-    #[expect(clippy::unnecessary_box_returns, reason = "the box itself is what is kept")]
-    pub(crate) fn take(&self, py: Python<'_>) -> Box<T> {
+    pub(crate) fn take(&self, py: Python<'_>) -> T {
         self.0.with(py, Option::take).unwrap_or_default()
     }
 
     #[inline]
-    pub(crate) fn give_back(&self, py: Python<'_>, memory: Box<T>) {
+    pub(crate) fn give_back(&self, py: Python<'_>, memory: T) {
         let unused = self.0.with(py, |kept| kept.replace(memory));
         drop(unused);
     }

@@ -8,6 +8,9 @@ use pyo3::{Borrowed, ffi};
 
 use crate::errors::no_memory;
 
+/// So few pointers are copied faster one by one than by a call.
+const FEW: usize = 8;
+
 /// A pointer to a live object; it owns nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -132,7 +135,14 @@ impl RefVec {
         // SAFETY: the caller gives the room; an `Option<NonNull>` has the layout of a pointer. The length is cut, so
         // the references change their owner.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.items.as_ptr().add(start).cast(), target, count);
+            let source = self.items.as_ptr().add(start).cast::<*mut ffi::PyObject>();
+            if count < FEW {
+                for index in 0..count {
+                    *target.add(index) = *source.add(index);
+                }
+            } else {
+                std::ptr::copy_nonoverlapping(source, target, count);
+            }
             self.items.set_len(start);
         }
     }

@@ -118,7 +118,7 @@ pub(crate) fn tree_unflatten<'py>(
     let Ok(spec) = spec.cast::<TreeSpec>() else {
         return Err(PyTypeError::new_err(format!("treespec must be a TreeSpec, got {}", quote(&spec))));
     };
-    walk::unflatten(spec.py(), &spec.get().0, walk::refs_of(&leaves)?)
+    walk::unflatten(&spec.get().0, &leaves)
 }
 
 /// Which of two arguments is the structure: exactly one must be.

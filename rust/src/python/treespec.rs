@@ -184,7 +184,7 @@ impl TreeSpec {
     /// >>> crt.tree_structure({"a": [1, 2]}).unflatten([10, 20])
     /// {'a': [10, 20]}
     fn unflatten<'py>(&self, leaves: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        walk::unflatten(leaves.py(), &self.0, walk::refs_of(leaves)?)
+        walk::unflatten(&self.0, leaves)
     }
 
     /// What a tree has in the places of this structure's leaves, as a list.

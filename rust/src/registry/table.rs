@@ -35,7 +35,7 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
         return global_scope(py);
     };
     if let Ok(name) = namespace.cast::<PyString>() {
-        let name = name.to_str()?;
+        let name = name.to_str().map_err(|_| namespace_error(py, namespace))?;
         return if name.is_empty() { global_scope(py) } else { Ok(named_scope(py, vec![name.to_owned()])) };
     }
     let Ok(names) = namespace.cast::<PyTuple>() else {
@@ -44,7 +44,7 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
     let mut searched: Vec<String> = Vec::with_capacity(names.len());
     for name in names.iter() {
         let name = name.cast::<PyString>().map_err(|_| namespace_error(py, namespace))?;
-        let name = name.to_str()?.to_owned();
+        let name = name.to_str().map_err(|_| namespace_error(py, namespace))?.to_owned();
         if !searched.contains(&name) {
             searched.push(name);
         }
@@ -58,7 +58,8 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
 
 #[cold]
 fn namespace_error(py: Python<'_>, namespace: &Bound<'_, PyAny>) -> PyErr {
-    let message = format!("namespace must be a str or a tuple of str, got {}", crate::errors::quote(namespace));
+    let found = crate::errors::quote(namespace);
+    let message = format!("namespace must be a str or a tuple of str, without lone surrogates, got {found}");
     error(py, Family::Type, None, &message)
 }
 

@@ -90,10 +90,11 @@ impl Graph {
         }
         let slots = self.slots.raw()[ours.slot_range()].iter().zip(&other.slots.raw()[theirs.slot_range()]);
         for (slot, (our_slot, their_slot)) in slots.enumerate() {
-            if let (Some(our_value), Some(their_value)) = (our_slot, their_slot) {
-                if our_value != their_value && !self.same_slot(py, index, slot, *our_value, *their_value)? {
-                    return Ok(false);
-                }
+            if let (Some(our_value), Some(their_value)) = (our_slot, their_slot)
+                && our_value != their_value
+                && !self.same_slot(py, index, slot, *our_value, *their_value)?
+            {
+                return Ok(false);
             }
         }
         Ok(true)

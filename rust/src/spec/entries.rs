@@ -85,15 +85,26 @@ fn key_text(key: &Bound<'_, PyAny>) -> String {
     }
 }
 
+/// Whether it is None, a bool, number, str or bytes, or a tuple of such values.
 fn is_plain(key: &Bound<'_, PyAny>) -> bool {
-    key.is_none()
-        || key.is_exact_instance_of::<PyString>()
-        || key.is_exact_instance_of::<PyInt>()
-        || key.is_exact_instance_of::<PyBool>()
-        || key.is_exact_instance_of::<PyFloat>()
-        || key.is_exact_instance_of::<PyComplex>()
-        || key.is_exact_instance_of::<PyBytes>()
-        || key.is_exact_instance_of::<PyTuple>()
+    let mut left = vec![key.clone()];
+    while let Some(value) = left.pop() {
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            left.extend(tuple.iter());
+            continue;
+        }
+        let plain = value.is_none()
+            || value.is_exact_instance_of::<PyString>()
+            || value.is_exact_instance_of::<PyInt>()
+            || value.is_exact_instance_of::<PyBool>()
+            || value.is_exact_instance_of::<PyFloat>()
+            || value.is_exact_instance_of::<PyComplex>()
+            || value.is_exact_instance_of::<PyBytes>();
+        if !plain {
+            return false;
+        }
+    }
+    true
 }
 
 /// The text of the path through these places.

@@ -97,11 +97,16 @@ impl Graph {
                 let owner = self.registration(py, node).map_or_else(String::new, |owner| owner.get().class_name(py));
                 format!("the context of {owner}")
             }
+            (Kind::DefaultDict, 0) => "the factory of the defaultdict".to_owned(),
             _ => format!("a key of the {}", node.kind.name()),
         };
+        let way_out = if node.kind.is_registered() {
+            "Make it a data field (a child), or put a hashable stand-in there"
+        } else {
+            "Put a hashable object there"
+        };
         let message = format!(
-            "{what} {} can't be {deed}: it holds an object of class {class}, which {reason}. Make it a data field (a child), \
-             or put a hashable stand-in there",
+            "{what} {} can't be {deed}: it holds an object of class {class}, which {reason}. {way_out}",
             path.place()
         );
         error(py, Family::Context, Some(&path), &message)

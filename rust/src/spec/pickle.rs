@@ -10,7 +10,7 @@ use super::{Graph, Order};
 use crate::ffi::RefVec;
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder};
-use crate::values::{self, Unusable};
+use crate::values;
 
 /// The first item of a state; a state of a newer version is refused.
 const VERSION: u32 = 1;
@@ -186,7 +186,7 @@ impl<'py> SlotReader<'py> {
         let context = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
         self.next += 1;
         // A static object is its own context and comes back as it is.
-        let frozen = if kind == Kind::Static { None } else { values::freeze(&context).map_err(unfreezable)? };
+        let frozen = if kind == Kind::Static { None } else { values::freeze(&context)? };
         let is_mutable = frozen.is_some();
         let context = frozen.unwrap_or(context);
         self.slots.push(context.clone())?;
@@ -220,12 +220,5 @@ impl<'py> SlotReader<'py> {
             )));
         }
         Ok(is_mutable)
-    }
-}
-
-fn unfreezable(unusable: Unusable) -> PyErr {
-    match unusable {
-        Unusable::Raised(error) => error,
-        Unusable::Value { class, reason } => damaged(&format!("a context that holds a {class}, which {reason}")),
     }
 }

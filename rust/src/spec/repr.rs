@@ -121,16 +121,16 @@ impl Graph {
     /// The meta fields of a dataclass, after its data fields: `, name='s')`.
     fn write_meta_fields(&self, py: Python<'_>, node: &Node, text: &mut String) -> PyResult<()> {
         let values = self.slot(py, node, 1).map(pyo3::Borrowed::to_owned);
-        if let (Some(registration), Some(values)) = (self.registration(py, node), values) {
-            if let Manner::Fields { meta, .. } = &registration.get().manner {
-                for (position, (name, value)) in meta.iter().zip(values.try_iter()?).enumerate() {
-                    if position > 0 || node.arity > 0 {
-                        text.push_str(", ");
-                    }
-                    text.push_str(&name.bind(py).to_string_lossy());
-                    text.push('=');
-                    text.push_str(&value?.repr()?.to_string_lossy());
+        if let (Some(registration), Some(values)) = (self.registration(py, node), values)
+            && let Manner::Fields { meta, .. } = &registration.get().manner
+        {
+            for (position, (name, value)) in meta.iter().zip(values.try_iter()?).enumerate() {
+                if position > 0 || node.arity > 0 {
+                    text.push_str(", ");
                 }
+                text.push_str(&name.bind(py).to_string_lossy());
+                text.push('=');
+                text.push_str(&value?.repr()?.to_string_lossy());
             }
         }
         text.push(')');

@@ -1,9 +1,10 @@
 //! Equality of keys and contexts.
 
+use hashbrown::{DefaultHashBuilder, HashMap};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyTuple};
 
 use super::hash::{Hashes, hash_remembering};
 use super::parts::{Parts, Unusable, parts};
@@ -11,16 +12,32 @@ use crate::ffi;
 
 /// Whether two values are equal by exact type and bits; runs the equality of the objects they hold.
 pub(crate) fn equal(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
+    if are_tuples_of_the_same(left, right) {
+        return Ok(true);
+    }
     equal_remembering(left, right, &mut Hashes::default(), 0)
 }
 
-fn equal_remembering(
-    left: &Bound<'_, PyAny>,
-    right: &Bound<'_, PyAny>,
-    known: &mut Hashes,
+/// Whether both are tuples of the very same objects: the contexts of most dataclasses are.
+fn are_tuples_of_the_same(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> bool {
+    match (left.cast_exact::<PyTuple>(), right.cast_exact::<PyTuple>()) {
+        (Ok(left), Ok(right)) if left.len() == right.len() => {
+            left.iter_borrowed().zip(right.iter_borrowed()).all(|(left, right)| left.is(&*right))
+        }
+        _ => false,
+    }
+}
+
+fn equal_remembering<'py>(
+    left: &Bound<'py, PyAny>,
+    right: &Bound<'py, PyAny>,
+    known: &mut Hashes<'py>,
     collisions_around: u32,
 ) -> Result<bool, Unusable> {
     let mut pairs = vec![(left.clone(), right.clone())];
+    // A pair that comes by again (common parts, or values that contain themselves) needs no second look. Pairs are held,
+    // so that no other value gets their address.
+    let mut seen: HashMap<(usize, usize), Pair<'_>, DefaultHashBuilder> = HashMap::default();
     while let Some((left, right)) = pairs.pop() {
         if left.is(&right) {
             continue;
@@ -38,7 +55,8 @@ fn equal_remembering(
             (Parts::Bits(a, b), Parts::Bits(c, d)) => (a, b) == (c, d),
             (Parts::Sequence(ours), Parts::Sequence(theirs)) => {
                 let same_length = ours.len() == theirs.len();
-                if same_length {
+                let pair = (left.as_ptr() as usize, right.as_ptr() as usize);
+                if same_length && seen.insert(pair, (left, right)).is_none() {
                     pairs.extend(ours.into_iter().zip(theirs).rev());
                 }
                 same_length
@@ -55,7 +73,7 @@ fn equal_remembering(
     Ok(true)
 }
 
-type Pairs<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// How deep members of one hash may lie in members of one hash, before it is not worth going on.
 const MOST_COLLISIONS: u32 = 64;
@@ -64,8 +82,8 @@ const MOST_COLLISIONS: u32 = 64;
 fn pair_members<'py>(
     mut ours: Vec<Bound<'py, PyAny>>,
     mut theirs: Vec<Bound<'py, PyAny>>,
-    pairs: &mut Pairs<'py>,
-    known: &mut Hashes,
+    pairs: &mut Vec<Pair<'py>>,
+    known: &mut Hashes<'py>,
     collisions_around: u32,
 ) -> Result<bool, Unusable> {
     if ours.len() != theirs.len() {
@@ -94,7 +112,7 @@ fn pair_members<'py>(
 
 type Hashed<'py> = (u64, Bound<'py, PyAny>);
 
-fn by_hash<'py>(members: Vec<Bound<'py, PyAny>>, known: &mut Hashes) -> Result<Vec<Hashed<'py>>, Unusable> {
+fn by_hash<'py>(members: Vec<Bound<'py, PyAny>>, known: &mut Hashes<'py>) -> Result<Vec<Hashed<'py>>, Unusable> {
     let mut hashed = Vec::with_capacity(members.len());
     for member in members {
         hashed.push((hash_remembering(&member, known)?, member));
@@ -104,10 +122,10 @@ fn by_hash<'py>(members: Vec<Bound<'py, PyAny>>, known: &mut Hashes) -> Result<V
 }
 
 /// Whether each member of a group of one hash has an equal one of its own among the others.
-fn same_group(
-    group: &[Hashed<'_>],
-    others: &[Hashed<'_>],
-    known: &mut Hashes,
+fn same_group<'py>(
+    group: &[Hashed<'py>],
+    others: &[Hashed<'py>],
+    known: &mut Hashes<'py>,
     collisions_around: u32,
 ) -> Result<bool, Unusable> {
     let mut taken = vec![false; others.len()];

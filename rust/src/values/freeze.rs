@@ -4,8 +4,6 @@ use hashbrown::{DefaultHashBuilder, HashSet};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple};
 
-use super::Unusable;
-
 /// A container being copied: the original, its items, and the copies made so far.
 struct Pending<'py> {
     original: Bound<'py, PyAny>,
@@ -15,21 +13,31 @@ struct Pending<'py> {
 
 /// The value with every list, dict and set in it copied, or nothing where it holds none.
 ///
-/// Fails on a value that contains itself.
-pub(crate) fn freeze<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>, Unusable> {
-    if items_of(value).is_none() {
+/// A value that contains itself is left as it is: it can't be compared or hashed anyway.
+pub(crate) fn freeze<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if is_surely_frozen(value) {
         return Ok(None);
     }
-    let copy = copy(value)?;
-    Ok((!copy.is(value)).then_some(copy))
+    Ok(copy(value)?.filter(|copy| !copy.is(value)))
 }
 
 /// A fresh copy of a frozen value, to hand out.
 pub(crate) fn thaw<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    copy(value).map_err(|unusable| match unusable {
-        Unusable::Raised(error) => error,
-        Unusable::Value { class, reason } => pyo3::exceptions::PyRuntimeError::new_err(format!("a {class} {reason}")),
-    })
+    Ok(copy(value)?.unwrap_or_else(|| value.clone()))
+}
+
+/// Whether it is plain, or a tuple of plain values: most contexts are.
+fn is_surely_frozen(value: &Bound<'_, PyAny>) -> bool {
+    let is_container = |value: &Bound<'_, PyAny>| {
+        value.is_exact_instance_of::<PyTuple>()
+            || value.is_exact_instance_of::<PyList>()
+            || value.is_exact_instance_of::<PyDict>()
+            || value.is_exact_instance_of::<PySet>()
+    };
+    match value.cast_exact::<PyTuple>() {
+        Ok(tuple) => !tuple.iter_borrowed().any(|item| is_container(&item)),
+        Err(_) => !is_container(value),
+    }
 }
 
 /// What a container that can hold a list, dict or set is made of; nothing for other values.
@@ -47,7 +55,8 @@ fn items_of<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     value.is_exact_instance_of::<PySet>().then(Vec::new)
 }
 
-fn copy<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Unusable> {
+/// A copy, with what can't change in it left as it is; nothing of a value that contains itself.
+fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mut stack: Vec<Pending<'py>> = Vec::new();
     let mut around: HashSet<usize, DefaultHashBuilder> = HashSet::default();
     let mut current = value.clone();
@@ -55,7 +64,7 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Unusable> {
         let mut done = match items_of(&current) {
             Some(items) => {
                 if !around.insert(current.as_ptr() as usize) {
-                    return Err(Unusable::new(&current, "contains itself"));
+                    return Ok(None);
                 }
                 stack.push(Pending { copies: Vec::with_capacity(items.len()), original: current, items });
                 None
@@ -64,7 +73,7 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Unusable> {
         };
         loop {
             let Some(top) = stack.last_mut() else {
-                return Ok(done.take().unwrap_or_else(|| value.clone()));
+                return Ok(done);
             };
             if let Some(copied) = done.take() {
                 top.copies.push(copied);

@@ -1,12 +1,12 @@
 //! The hash that goes with [`equal`](super::equal).
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use super::parts::{Parts, Unusable, parts};
-use crate::ffi::{self, Raw};
+use crate::ffi::{self, AddressHash, Raw};
 use crate::structure::Mixer;
 
 const STR: u64 = 0x5354_5200;
@@ -55,15 +55,21 @@ pub(crate) fn hash(value: &Bound<'_, PyAny>) -> Result<u64, Unusable> {
     hash_remembering(value, &mut Hashes::default())
 }
 
-/// The hashes of values with parts, by address; good as long as the values live and do not change.
-pub(super) type Hashes = HashMap<usize, u64, hashbrown::DefaultHashBuilder>;
+/// The hashes of values with parts, by address. The values are held, so that no other one gets their address.
+pub(super) type Hashes<'py> = HashMap<usize, (u64, Bound<'py, PyAny>), AddressHash>;
 
 /// The same, for several values with common parts.
-pub(super) fn hash_remembering(value: &Bound<'_, PyAny>, known: &mut Hashes) -> Result<u64, Unusable> {
+pub(super) fn hash_remembering<'py>(value: &Bound<'py, PyAny>, known: &mut Hashes<'py>) -> Result<u64, Unusable> {
     let mut stack: Vec<Open<'_>> = Vec::new();
+    let mut around: HashSet<usize, AddressHash> = HashSet::default();
     let mut current = value.clone();
     loop {
         let mut done = hash_or_open(current, known, &mut stack)?;
+        if let (None, Some(opened)) = (done, stack.last())
+            && !around.insert(opened.value.as_ptr() as usize)
+        {
+            return Err(Unusable::new(&opened.value, "contains itself"));
+        }
         loop {
             let Some(open) = stack.last_mut() else {
                 return Ok(done.unwrap_or_default());
@@ -82,9 +88,12 @@ pub(super) fn hash_remembering(value: &Bound<'_, PyAny>, known: &mut Hashes) -> 
             }
             open.mixer.add(open.sum);
             let hash = open.mixer.finish();
-            known.insert(open.value.as_ptr() as usize, hash);
             done = Some(hash);
-            stack.pop();
+            if let Some(Open { value, .. }) = stack.pop() {
+                let address = value.as_ptr() as usize;
+                around.remove(&address);
+                known.insert(address, (hash, value));
+            }
         }
     }
 }
@@ -92,13 +101,13 @@ pub(super) fn hash_remembering(value: &Bound<'_, PyAny>, known: &mut Hashes) -> 
 /// The hash of a value without parts; a value with parts goes on the stack.
 fn hash_or_open<'py>(
     value: Bound<'py, PyAny>,
-    known: &Hashes,
+    known: &Hashes<'py>,
     stack: &mut Vec<Open<'py>>,
 ) -> Result<Option<u64>, Unusable> {
     if let Some(hash) = quick_hash(value.py(), ffi::raw(&value)) {
         return Ok(Some(hash));
     }
-    if let Some(hash) = known.get(&(value.as_ptr() as usize)) {
+    if let Some((hash, _)) = known.get(&(value.as_ptr() as usize)) {
         return Ok(Some(*hash));
     }
     let mut mixer = Mixer::new(ffi::address_of(&value.get_type()) as u64);

@@ -87,10 +87,10 @@ pub(crate) fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
         let names = [intern!(py, "start"), intern!(py, "stop"), intern!(py, "step")];
         return Ok(Parts::Sequence(names.iter().map(|name| value.getattr(name)).collect::<PyResult<_>>()?));
     }
-    if let Ok(tuple) = value.cast::<PyTuple>() {
-        if is_namedtuple_class(&value.get_type())? {
-            return Ok(Parts::Sequence(tuple.iter().collect()));
-        }
+    if let Ok(tuple) = value.cast::<PyTuple>()
+        && is_namedtuple_class(&value.get_type())?
+    {
+        return Ok(Parts::Sequence(tuple.iter().collect()));
     }
     if let Some(fields) = compared_fields(value)? {
         return Ok(Parts::Sequence(fields));

@@ -7,7 +7,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use crate::errors::{Family, KeyPath, add_note, error, quote};
 use crate::ffi;
 use crate::registry::{Manner, Registration};
-use crate::values::{self, Unusable};
+use crate::values;
 
 /// An instance of a registered class, one level apart.
 pub(super) struct Apart<'py> {
@@ -66,17 +66,35 @@ pub(super) fn take_apart<'py>(
         }
         Manner::Functions { flatten, .. } => apart_by_function(&ffi::call_one(flatten.bind(py), object)?),
         Manner::Fields { data, meta, .. } => {
-            let read = |names: &[Py<PyString>]| -> PyResult<Vec<Bound<'py, PyAny>>> {
-                names.iter().map(|name| object.getattr(name.bind(py))).collect()
-            };
-            let children = read(data)?;
-            let context = PyTuple::new(py, read(meta)?)?.into_any();
-            with_frozen_context(children, context, None)
+            let (context, mutable_context) = meta_values(object, meta)?;
+            let children = data.iter().map(|name| object.getattr(name.bind(py))).collect::<PyResult<_>>()?;
+            Ok(Apart { children, context, mutable_context, entries: None })
         }
         Manner::Static => {
             Ok(Apart { children: Vec::new(), context: object.clone(), mutable_context: false, entries: None })
         }
     }
+}
+
+/// The values of a dataclass's meta fields as a tuple, and whether lists, dicts or sets in it were copied.
+pub(super) fn meta_values<'py>(
+    object: &Bound<'py, PyAny>,
+    meta: &[Py<PyString>],
+) -> Result<(Bound<'py, PyAny>, bool), Failure> {
+    let py = object.py();
+    if meta.is_empty() {
+        return Ok((PyTuple::empty(py).into_any(), false));
+    }
+    let values = meta.iter().map(|name| object.getattr(name.bind(py))).collect::<PyResult<Vec<_>>>()?;
+    Ok(frozen(PyTuple::new(py, values)?.into_any())?)
+}
+
+/// A context that nobody else can change, and whether it is a copy.
+fn frozen(context: Bound<'_, PyAny>) -> PyResult<(Bound<'_, PyAny>, bool)> {
+    Ok(match values::freeze(&context)? {
+        Some(copy) => (copy, true),
+        None => (context, false),
+    })
 }
 
 fn unfit_result(result: &Bound<'_, PyAny>, wanted: &str) -> Failure {
@@ -160,12 +178,6 @@ fn with_frozen_context<'py>(
     context: Bound<'py, PyAny>,
     entries: Option<Bound<'py, PyAny>>,
 ) -> Result<Apart<'py>, Failure> {
-    match values::freeze(&context) {
-        Ok(None) => Ok(Apart { children, context, mutable_context: false, entries }),
-        Ok(Some(context)) => Ok(Apart { children, context, mutable_context: true, entries }),
-        Err(Unusable::Raised(raised)) => Err(Failure::Raised(raised)),
-        Err(Unusable::Value { class, reason }) => {
-            Err(Failure::Unfit(Family::Context, format!("gave a context that holds a {class}, which {reason}")))
-        }
-    }
+    let (context, mutable_context) = frozen(context)?;
+    Ok(Apart { children, context, mutable_context, entries })
 }

@@ -21,16 +21,20 @@ pub(super) fn assemble(
 ) -> PyResult<()> {
     let base = stack.len() - node.arity as usize;
     let made = match node.kind {
+        Kind::List => ffi::list_from(py, stack, base)?.into_any(),
+        Kind::Tuple => ffi::tuple_from(py, stack, base)?.into_any(),
         Kind::Dict if order.is_none() => {
             let dict = ffi::new_dict(py, node.arity as usize)?.into_any();
             fill_dict(&dict, slots, stack, base)?;
+            stack.truncate(py, base);
             dict
         }
-        Kind::List => ffi::list_from(py, stack, base)?.into_any(),
-        Kind::Tuple => ffi::tuple_from(py, stack, base)?.into_any(),
-        _ => assemble_rare(py, node, slots, order, stack, base)?,
+        _ => {
+            let made = assemble_rare(py, node, slots, order, stack, base)?;
+            stack.truncate(py, base);
+            made
+        }
     };
-    stack.truncate(py, base);
     stack.push(made)
 }
 

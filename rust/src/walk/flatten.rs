@@ -10,7 +10,7 @@ use crate::spec::Graph;
 use crate::structure::Node;
 
 /// Collects the leaves, and with `KEEP` the structure.
-struct Collector<const KEEP: bool>(Box<RefVec>);
+struct Collector<const KEEP: bool>(RefVec);
 
 impl<const KEEP: bool> Sink for Collector<KEEP> {
     const QUIET: bool = true;
@@ -71,12 +71,12 @@ pub(crate) fn structure(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Graph
 
 /// The leaves and the structure, the leaves as references.
 pub(super) fn flatten_to_refs(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<(RefVec, Graph, Rules)> {
-    let mut sink = Collector::<true>(Box::default());
+    let mut sink = Collector::<true>(RefVec::default());
     let none_is_leaf = rules.none_is_leaf;
     let mut walker = Walker::new(tree, rules)?;
     walker.run(tree.py(), &mut sink)?;
     let graph = walker.draft.finish(none_is_leaf)?;
-    Ok((*sink.0, graph, walker.recycle(tree.py())))
+    Ok((sink.0, graph, walker.recycle(tree.py())))
 }
 
 fn walk(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<(Collector<true>, Graph)> {

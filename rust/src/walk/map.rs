@@ -9,7 +9,7 @@ use super::Rules;
 use super::assemble::assemble;
 use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
-use super::unflatten::unflatten;
+use super::unflatten::unflatten_refs;
 use super::walker::{Sink, Walker};
 use crate::errors::add_note;
 use crate::ffi::{self, Raw, RefVec};
@@ -222,5 +222,5 @@ fn map_many<'py>(
             results.push(result)?;
         }
     }
-    if rebuilds { unflatten(py, &graph, results) } else { Ok(tree.clone()) }
+    if rebuilds { unflatten_refs(py, &graph, results) } else { Ok(tree.clone()) }
 }

@@ -4,14 +4,14 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 
-use super::apart::{Failure, take_apart};
+use super::apart::{Failure, meta_values, take_apart};
 use super::key_order::sorted_places;
 use super::walker::{Sink, Walker};
 use crate::errors::{Family, error};
 use crate::ffi::{self, DictEntries, Raw};
-use crate::registry::Registration;
+use crate::registry::{Manner, Registration};
 use crate::spec::Order;
 use crate::structure::{Kind, Node};
 
@@ -202,6 +202,12 @@ impl Walker {
         self.pin();
         let object = ffi::own(py, object);
         let registration = registration.cast_into::<Registration>()?;
+        if let Manner::Fields { data, meta, .. } = &registration.get().manner {
+            return match self.open_fields(&object, &registration, data, meta) {
+                Ok((node, base)) => self.enter(py, node, base, sink),
+                Err(failure) => Err(self.explain(py, &registration, failure)),
+            };
+        }
         let parts = match take_apart(&registration, &object) {
             Ok(parts) => parts,
             Err(failure) => return Err(self.explain(py, &registration, failure)),
@@ -221,6 +227,26 @@ impl Walker {
             self.agenda.push_owned(child)?;
         }
         self.enter(py, node, base, sink)
+    }
+
+    /// Opens a dataclass instance: its fields go on the agenda as they are read.
+    fn open_fields<'py>(
+        &mut self,
+        object: &Bound<'py, PyAny>,
+        registration: &Bound<'py, Registration>,
+        data: &[Py<PyString>],
+        meta: &[Py<PyString>],
+    ) -> Result<(u32, usize), Failure> {
+        let (context, mutable_context) = meta_values(object, meta)?;
+        let node = self.draft.open(Kind::Dataclass, data.len())?;
+        self.draft.nodes[node as usize].mutable_context = mutable_context;
+        self.draft.add_slot(Kind::Dataclass, 0, registration.as_any())?;
+        self.draft.add_slot(Kind::Dataclass, 1, &context)?;
+        let base = self.agenda.len();
+        for name in data {
+            self.agenda.push_owned(object.getattr(name.bind(object.py()))?)?;
+        }
+        Ok((node, base))
     }
 
     /// Says where a flatten function failed, and of which class it is.

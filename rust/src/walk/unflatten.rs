@@ -10,23 +10,28 @@ use crate::errors::{Family, add_note, error, no_memory};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::spec::{Graph, Place, key_path};
 
-/// A container whose children are being made: its node, and how high the stack was below its first child.
+/// A container whose children are being made: its node, and how many are missing.
+#[derive(Clone, Copy)]
 struct Open {
     node: usize,
-    base: usize,
+    missing: u32,
 }
+
+/// The place of the root.
+const OUTSIDE: usize = usize::MAX;
 
 /// What rebuilding a tree needs of memory.
 #[derive(Default)]
 struct Memory {
     stack: RefVec,
-    open: Vec<Open>,
+    around: Vec<Open>,
 }
 
 static MEMORY: Pool<Memory> = Pool::new();
 
-/// Owned references to the leaves of an argument, which may be any iterable of them.
-pub(crate) fn refs_of(leaves: &Bound<'_, PyAny>) -> PyResult<RefVec> {
+/// Owned references to the leaves of an argument, which may be any iterable of them; one without an end is given up after
+/// one more than `wanted`.
+fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
     let mut refs = RefVec::default();
     if let Ok(list) = leaves.cast_exact::<PyList>() {
         refs.reserve(list.len())?;
@@ -56,16 +61,29 @@ pub(crate) fn refs_of(leaves: &Bound<'_, PyAny>) -> PyResult<RefVec> {
         )));
     }
     for leaf in leaves.try_iter()? {
+        if refs.len() == wanted && leaves.len().is_err() {
+            return Err(wrong_count(leaves.py(), wanted, &format!("{} or more", wanted + 1)));
+        }
         refs.push(leaf?)?;
     }
     Ok(refs)
 }
 
+#[cold]
+fn wrong_count(py: Python<'_>, expected: usize, found: &str) -> PyErr {
+    let leaves = if expected == 1 { "leaf" } else { "leaves" };
+    error(py, Family::LeafCount, None, &format!("expected {expected} {leaves}, got {found}"))
+}
+
+/// The tree of this structure with the leaves of an argument, which may be any iterable of them.
+pub(crate) fn unflatten<'py>(graph: &Graph, leaves: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    unflatten_refs(leaves.py(), graph, refs_of(leaves, graph.num_leaves)?)
+}
+
 /// The tree of this structure with these leaves.
-pub(crate) fn unflatten<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn unflatten_refs<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec) -> PyResult<Bound<'py, PyAny>> {
     if leaves.len() != graph.num_leaves {
-        let message = format!("expected {} leaves, got {}", graph.num_leaves, leaves.len());
-        return Err(error(py, Family::LeafCount, None, &message));
+        return Err(wrong_count(py, graph.num_leaves, &leaves.len().to_string()));
     }
     let mut memory = MEMORY.take(py);
     let tree = build(py, graph, &mut leaves, &mut memory)?;
@@ -77,26 +95,26 @@ pub(crate) fn unflatten<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec)
 }
 
 fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut Memory) -> PyResult<Bound<'py, PyAny>> {
-    let Memory { stack, open } = memory;
+    let Memory { stack, around } = memory;
     let mut next_leaf = 0;
+    let mut open = Open { node: OUTSIDE, missing: 1 };
     for (index, node) in graph.nodes.iter().enumerate() {
         if node.is_leaves() {
-            let count = node.arity as usize;
-            stack.move_from(leaves, next_leaf, count)?;
-            next_leaf += count;
+            stack.move_from(leaves, next_leaf, node.arity as usize)?;
+            next_leaf += node.arity as usize;
+            open.missing -= node.arity;
         } else {
-            open.try_reserve(1).map_err(no_memory)?;
-            open.push(Open { node: index, base: stack.len() });
+            around.try_reserve(1).map_err(no_memory)?;
+            around.push(Open { missing: open.missing - 1, ..open });
+            open = Open { node: index, missing: node.arity };
         }
-        while let Some(innermost) = open.last() {
-            let node = &graph.nodes[innermost.node];
-            if stack.len() - innermost.base < node.arity as usize {
-                break;
+        while open.missing == 0 && open.node != OUTSIDE {
+            let node = &graph.nodes[open.node];
+            if let Err(raised) = assemble(py, node, graph.slots_of(node), graph.order_of(open.node), stack) {
+                return Err(located(py, graph, around, open.node, raised));
             }
-            if let Err(raised) = assemble(py, node, graph.slots_of(node), graph.order_of(innermost.node), stack) {
-                return Err(located(py, graph, open, raised));
-            }
-            open.pop();
+            let Some(outer) = around.pop() else { break };
+            open = outer;
         }
     }
     // A structure has one root, whose value is all that is left.
@@ -105,16 +123,15 @@ fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut 
 
 /// Notes on an exception which node was being rebuilt, and where.
 #[cold]
-fn located(py: Python<'_>, graph: &Graph, open: &[Open], raised: PyErr) -> PyErr {
-    let Some((innermost, around)) = open.split_last() else { return raised };
-    // The child that leads inwards is the first one that is not on the stack yet.
-    let inner = open.iter().skip(1);
-    let places: Vec<Place> = around
-        .iter()
-        .zip(inner)
-        .map(|(outer, inner)| Place { node: outer.node, child: inner.base - outer.base })
+fn located(py: Python<'_>, graph: &Graph, around: &[Open], index: usize, raised: PyErr) -> PyErr {
+    let outer = around.iter().filter(|outer| outer.node != OUTSIDE);
+    let places: Vec<Place> = outer
+        .map(|outer| {
+            let done = graph.nodes[outer.node].arity - outer.missing;
+            Place { node: outer.node, child: (done as usize).saturating_sub(1) }
+        })
         .collect();
-    let node = &graph.nodes[innermost.node];
+    let node = &graph.nodes[index];
     let place = key_path(py, &graph.nodes, graph.slots.as_slice(), &places).place();
     let name = node_name(py, node, graph.slots_of(node));
     add_note(py, &raised, &format!("clika_pytree: raised by the rebuilding of {name} {place}"));

@@ -74,7 +74,7 @@ impl Walker {
     /// A walk over `tree`, which the caller keeps alive.
     #[inline]
     pub(super) fn new(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Self> {
-        let Memory { frames, agenda, draft } = *MEMORY.take(tree.py());
+        let Memory { frames, agenda, draft } = MEMORY.take(tree.py());
         let mut walker = Self {
             rules,
             frames,
@@ -97,7 +97,7 @@ impl Walker {
         self.frames.clear();
         let Self { rules, frames, agenda, draft, .. } = self;
         if agenda.capacity() <= LARGEST_KEPT && draft.slots.capacity() <= LARGEST_KEPT {
-            MEMORY.give_back(py, Box::new(Memory { frames, agenda, draft }));
+            MEMORY.give_back(py, Memory { frames, agenda, draft });
         }
         rules
     }
