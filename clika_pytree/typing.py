@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
     from typing import overload as overload
 
+    from ._native import DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey
+
     T = TypeVar("T")
     T_co = TypeVar("T_co", covariant=True)
 
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     FlattenWithKeysFn: TypeAlias = Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]]
     UnflattenFn: TypeAlias = Callable[[Any, Any], T]
     ContextFn: TypeAlias = Callable[[Any], Any]
+    KeyEntry: TypeAlias = SequenceKey | MappingKey | GetAttrKey | DataclassKey | FlattenedIndexKey
+    KeyPath: TypeAlias = tuple[KeyEntry, ...]
 else:
 
     def overload(fn):

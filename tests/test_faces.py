@@ -23,6 +23,7 @@ INTERNAL = {
     "register",
     "registered",
     "treespec_from_state",
+    "treespec_state",
     "unregister",
 }
 PYTHON_MODULES = ["registration", "dataclass_nodes", "reductions", "typing"]

@@ -6,6 +6,7 @@
 //! - [`errors`]: the error family and the words that name a place in a tree.
 //! - [`ffi`]: the unsafe ground, owned references and `CPython`'s containers.
 //! - [`values`]: keys and contexts compared by exact type and bits.
+//! - [`keys`]: what leads from a container to a child, and how it is written.
 //! - [`registry`]: which classes are nodes.
 //! - [`spec`]: a structure with its Python objects.
 //! - [`walk`]: taking trees apart and putting them together.
@@ -13,6 +14,7 @@
 
 mod errors;
 mod ffi;
+mod keys;
 mod python;
 mod registry;
 mod spec;
@@ -26,12 +28,16 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
+    #[pymodule_export]
     use crate::python::functions::{
         tree_flatten, tree_iter, tree_leaves, tree_map, tree_map_, tree_map_only, tree_map_only_, tree_structure,
         tree_unflatten,
     };
     #[pymodule_export]
-    use crate::python::treespec::{TreeSpec, treespec_from_state};
+    use crate::python::paths::{keystr, tree_flatten_with_path, tree_leaves_with_path, tree_map_with_path, tree_paths};
+    #[pymodule_export]
+    use crate::python::treespec::{TreeSpec, treespec_from_state, treespec_state};
     #[pymodule_export]
     use crate::registry::{Registration, add, find, is_registered, registered, remove};
     #[pymodule_export]

@@ -1,4 +1,5 @@
 //! What Python sees: signatures and argument checks, and nothing else.
 
 pub(crate) mod functions;
+pub(crate) mod paths;
 pub(crate) mod treespec;

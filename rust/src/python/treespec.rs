@@ -130,8 +130,17 @@ impl TreeSpec {
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure({"a": [1, 2], "b": 3}).paths()
     /// [('a', 0), ('a', 1), ('b',)]
-    fn paths<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.0.paths(py)
+    fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.0.paths(py)?.bind(py).to_list())
+    }
+
+    /// The path of every leaf as a tuple of keys, in the order of the leaves; `keystr` writes one as text.
+    ///
+    /// >>> import clika_pytree as crt
+    /// >>> [crt.keystr(path) for path in crt.tree_structure({"a": [1, 2], "b": 3}).key_paths()]
+    /// ["['a'][0]", "['a'][1]", "['b']"]
+    fn key_paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.0.key_paths(py)?.bind(py).to_list())
     }
 
     /// The structures of the root's children.
@@ -259,7 +268,7 @@ impl TreeSpec {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyTuple>,))> {
         let py = slf.py();
         let load = py.import("clika_pytree._native")?.getattr("treespec_from_state")?;
-        Ok((load, (slf.get().0.state(py)?,)))
+        Ok((load, (treespec_state(slf)?,)))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -267,7 +276,16 @@ impl TreeSpec {
     }
 }
 
-/// The TreeSpec of a pickled state; for pickle only.
+/// A `TreeSpec` as plain data: `(version, none_is_leaf, nodes, slots, orders)`; for pickle and for documents.
+///
+/// `nodes` has five bytes for each container and each run of leaves, in the order of a walk: the number of its kind, then
+/// its arity in little-endian order. `slots` holds the Python objects of the nodes, one after the other.
+#[pyfunction]
+pub(crate) fn treespec_state<'py>(treespec: &Bound<'py, TreeSpec>) -> PyResult<Bound<'py, PyTuple>> {
+    treespec.get().0.state(treespec.py())
+}
+
+/// The `TreeSpec` of such a state, which is checked like any stranger's data.
 ///
 /// Raises `ValueError` for a state that is no structure.
 #[pyfunction]

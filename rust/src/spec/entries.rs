@@ -1,11 +1,14 @@
 //! The entries that lead from a container to its children, and the paths made of them.
 
+use std::sync::OnceLock;
+
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 
 use super::Graph;
 use crate::errors::KeyPath;
+use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
 
@@ -52,65 +55,32 @@ pub(crate) fn entry_of<'py>(
     }
 }
 
-/// How an entry is written in a path.
-fn entry_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
-    let Ok(entry) = entry_of(py, node, slots, child) else {
-        return format!("[{child}]");
-    };
+/// The key of a child.
+fn key_of<'py>(py: Python<'py>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> PyResult<Bound<'py, PyAny>> {
+    let entry = entry_of(py, node, slots, child)?;
     match node.kind {
-        Kind::NamedTuple | Kind::Dataclass if entry.is_instance_of::<PyString>() => format!(".{entry}"),
-        Kind::Custom => {
-            let has_entries = slots.get(node.slots_at as usize + 2).is_some_and(Option::is_some);
-            let is_name = entry.cast::<PyString>().is_ok_and(|name| {
-                name.call_method0(intern!(py, "isidentifier")).and_then(|answer| answer.is_truthy()).unwrap_or(false)
-            });
-            match (has_entries, is_name) {
-                (false, _) => format!("[<flat index {child}>]"),
-                (true, true) => format!(".{entry}"),
-                (true, false) => format!("[{}]", key_text(&entry)),
-            }
-        }
-        kind if kind.first_key().is_some() => format!("[{}]", key_text(&entry)),
-        _ => format!("[{child}]"),
+        Kind::NamedTuple if entry.is_instance_of::<PyString>() => GetAttrKey::new_key(entry),
+        Kind::Dataclass => DataclassKey::new_key(entry),
+        Kind::Custom if slots.get(node.slots_at as usize + 2).is_some_and(Option::is_some) => key_of_entry(&entry),
+        Kind::Custom => FlattenedIndexKey::new_key(entry),
+        kind if kind.first_key().is_some() => MappingKey::new_key(entry),
+        _ => SequenceKey::new_key(entry),
     }
 }
 
-/// How a key is written: plain values by their repr, others with their class in front.
-fn key_text(key: &Bound<'_, PyAny>) -> String {
-    let class = key.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-    match key.repr() {
-        Ok(text) if is_plain(key) => text.to_string_lossy().into_owned(),
-        Ok(text) => format!("<{class} {}>", text.to_string_lossy()),
-        Err(_) => format!("<{class}>"),
-    }
-}
-
-/// Whether it is None, a bool, number, str or bytes, or a tuple of such values.
-fn is_plain(key: &Bound<'_, PyAny>) -> bool {
-    let mut left = vec![key.clone()];
-    while let Some(value) = left.pop() {
-        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-            left.extend(tuple.iter());
-            continue;
-        }
-        let plain = value.is_none()
-            || value.is_exact_instance_of::<PyString>()
-            || value.is_exact_instance_of::<PyInt>()
-            || value.is_exact_instance_of::<PyBool>()
-            || value.is_exact_instance_of::<PyFloat>()
-            || value.is_exact_instance_of::<PyComplex>()
-            || value.is_exact_instance_of::<PyBytes>();
-        if !plain {
-            return false;
-        }
-    }
-    true
+/// How the key of a child is written; a repr that fails is left out.
+fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
+    let text = key_of(py, node, slots, child).and_then(|key| text_of_key(&key));
+    text.unwrap_or_else(|_| {
+        let class = entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name());
+        class.map_or_else(|_| format!("[{child}]"), |class| format!("[<{class}>]"))
+    })
 }
 
 /// The text of the path through these places.
 #[cold]
 pub(crate) fn key_path(py: Python<'_>, nodes: &[Node], slots: &[Option<Py<PyAny>>], places: &[Place]) -> KeyPath {
-    KeyPath::new(places.iter().map(|place| entry_text(py, &nodes[place.node], slots, place.child)).collect())
+    KeyPath::new(places.iter().map(|place| key_text(py, &nodes[place.node], slots, place.child)).collect())
 }
 
 impl Graph {
@@ -123,42 +93,56 @@ impl Graph {
         (0..root.arity as usize).map(|child| entry_of(py, root, self.slots.as_slice(), child)).collect()
     }
 
-    /// The path of every leaf, as a tuple of entries.
-    pub(crate) fn paths<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    /// The path of every leaf as a tuple of entries; made once.
+    pub(crate) fn paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
+        remembered(py, &self.paths, || self.paths_of(py, entry_of))
+    }
+
+    /// The path of every leaf as a tuple of keys; made once.
+    pub(crate) fn key_paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
+        remembered(py, &self.key_paths, || self.paths_of(py, key_of))
+    }
+
+    /// The path of every leaf as a tuple of what `name` makes of each step.
+    fn paths_of<'py>(&self, py: Python<'py>, name: Name<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut paths = Vec::with_capacity(self.num_leaves);
         // The open containers: their index, and the next child.
         let mut open: Vec<Place> = Vec::new();
-        let mut entries: Vec<Bound<'py, PyAny>> = Vec::new();
+        let mut steps: Vec<Bound<'py, PyAny>> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
             if node.is_leaves() {
                 for _ in 0..node.arity {
-                    self.step_in(py, &mut open, &mut entries)?;
-                    paths.push(PyTuple::new(py, &entries)?);
-                    entries.truncate(open.len().saturating_sub(1));
+                    self.step_in(py, name, &mut open, &mut steps)?;
+                    paths.push(PyTuple::new(py, &steps)?);
+                    steps.truncate(open.len().saturating_sub(1));
                 }
             } else {
-                self.step_in(py, &mut open, &mut entries)?;
+                self.step_in(py, name, &mut open, &mut steps)?;
                 open.push(Place { node: index, child: 0 });
             }
             while open.last().is_some_and(|place| place.child == self.nodes[place.node].arity as usize) {
                 open.pop();
-                entries.truncate(open.len().saturating_sub(1));
+                steps.truncate(open.len().saturating_sub(1));
             }
         }
-        Ok(paths)
+        PyTuple::new(py, paths)
     }
 
-    /// Adds the entry of the innermost container's next child.
-    fn step_in<'py>(&self, py: Python<'py>, open: &mut [Place], entries: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+    /// Names the step to the innermost container's next child.
+    fn step_in<'py>(
+        &self,
+        py: Python<'py>,
+        name: Name<'py>,
+        open: &mut [Place],
+        steps: &mut Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
         if let Some(place) = open.last_mut() {
-            entries.push(entry_of(py, &self.nodes[place.node], self.slots.as_slice(), place.child)?);
+            steps.push(name(py, &self.nodes[place.node], self.slots.as_slice(), place.child)?);
             place.child += 1;
         }
         Ok(())
     }
-}
 
-impl Graph {
     /// The path of a leaf by its number.
     #[cold]
     pub(crate) fn path_of_leaf(&self, py: Python<'_>, leaf: usize) -> KeyPath {
@@ -190,4 +174,21 @@ impl Graph {
         }
         key_path(py, &self.nodes, self.slots.as_slice(), &open)
     }
+}
+
+type Name<'py> = fn(Python<'py>, &Node, &[Option<Py<PyAny>>], usize) -> PyResult<Bound<'py, PyAny>>;
+
+fn remembered<'a, 'py>(
+    py: Python<'py>,
+    cell: &'a OnceLock<Py<PyTuple>>,
+    make: impl FnOnce() -> PyResult<Bound<'py, PyTuple>>,
+) -> PyResult<&'a Py<PyTuple>> {
+    if let Some(known) = cell.get() {
+        return Ok(known);
+    }
+    let made = make()?.unbind();
+    // Code that ran meanwhile may have come first; the cell is asked again without running any more.
+    let refused = cell.set(made).err();
+    drop(refused);
+    Ok(cell.get_or_init(|| PyTuple::empty(py).unbind()))
 }

@@ -45,6 +45,8 @@ pub(crate) struct Graph {
     /// Some values were left out of `shape_hash`.
     has_open_values: bool,
     value_hash: OnceLock<u64>,
+    paths: OnceLock<Py<PyTuple>>,
+    key_paths: OnceLock<Py<PyTuple>>,
 }
 
 /// Mixes one slot of a node into a hash; says whether its value was left out.
@@ -129,6 +131,8 @@ impl Graph {
             shape_hash,
             has_open_values,
             value_hash: OnceLock::new(),
+            paths: OnceLock::new(),
+            key_paths: OnceLock::new(),
         }
     }
 
@@ -221,6 +225,7 @@ impl Graph {
         for slot in self.slots.as_slice() {
             visit.call(slot)?;
         }
-        Ok(())
+        visit.call(self.paths.get())?;
+        visit.call(self.key_paths.get())
     }
 }

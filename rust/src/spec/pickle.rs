@@ -20,7 +20,7 @@ const NODE_BYTES: usize = 5;
 type State<'py> = (u32, bool, Bound<'py, PyBytes>, Bound<'py, PyTuple>, Vec<(u32, Vec<u32>)>);
 
 fn damaged(reason: &str) -> PyErr {
-    PyValueError::new_err(format!("damaged pickle of a TreeSpec: {reason}"))
+    PyValueError::new_err(format!("damaged TreeSpec: {reason}"))
 }
 
 impl Graph {
@@ -50,7 +50,7 @@ impl Graph {
             state.get_item(0).and_then(|version| version.extract()).map_err(|_| damaged("no version"))?;
         if version > VERSION {
             return Err(PyValueError::new_err(format!(
-                "this pickle of a TreeSpec has version {version}; this release reads up to {VERSION}: upgrade clika_pytree"
+                "this TreeSpec was written with version {version}; this release reads up to {VERSION}: upgrade clika_pytree"
             )));
         }
         let state: State<'_> = state.extract().map_err(|_| damaged("its parts have other types"))?;
@@ -177,7 +177,7 @@ impl<'py> SlotReader<'py> {
             self.take()?.cast_into::<Registration>().map_err(|_| damaged("a class that is not registered"))?;
         if registration.get().node_kind() != kind {
             return Err(PyValueError::new_err(format!(
-                "{} was a {} when the TreeSpec was pickled and is registered as {} now",
+                "{} was a {} when the TreeSpec was written and is registered as {} now",
                 registration.get().class_name(registration.py()),
                 kind.name(),
                 registration.get().node_kind().name()
@@ -215,7 +215,7 @@ impl<'py> SlotReader<'py> {
         };
         if !fits {
             return Err(PyValueError::new_err(format!(
-                "the fields of {} are others than when the TreeSpec was pickled",
+                "the fields of {} are others than when the TreeSpec was written",
                 registration.get().class_name(registration.py())
             )));
         }

@@ -90,13 +90,14 @@ impl DictInsertionOrdered {
         Self { mode, entered: GilCell::new(Vec::new()) }
     }
 
-    fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
         let around = open_block(py)?;
-        let block = Py::new(py, Block { insertion_ordered: self.mode, is_open: GilCell::new(true), around })?;
+        let block = Py::new(py, Block { insertion_ordered: slf.get().mode, is_open: GilCell::new(true), around })?;
         let token = innermost(py)?.call_method1(intern!(py, "set"), (&block,))?.unbind();
-        self.entered.with(py, |entered| entered.push((block, token)));
+        slf.get().entered.with(py, |entered| entered.push((block, token)));
         OPEN_BLOCKS.fetch_add(1, Atomic::Relaxed);
-        Ok(())
+        Ok(slf.clone())
     }
 
     #[pyo3(signature = (*_raised))]

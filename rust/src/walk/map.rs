@@ -160,7 +160,7 @@ pub(crate) fn map<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = tree.py();
     if !rests.is_empty() {
-        return map_many(function, tree, rests, rules, true);
+        return map_many(function, tree, rests, rules, Results::Tree);
     }
     let mut sink = Mapper { call: Call { function, filter, in_filter: false }, stack: RefVec::default() };
     let mut walker = Walker::new(tree, rules)?;
@@ -179,7 +179,7 @@ pub(crate) fn for_each<'py>(
 ) -> PyResult<()> {
     let py = tree.py();
     if !rests.is_empty() {
-        map_many(function, tree, rests, rules, false)?;
+        map_many(function, tree, rests, rules, Results::Dropped)?;
         return Ok(());
     }
     let mut sink = Caller(Call { function, filter, in_filter: false });
@@ -189,13 +189,31 @@ pub(crate) fn for_each<'py>(
     Ok(())
 }
 
-/// Maps the leaves of several trees of one structure; builds nothing unless `rebuilds`.
+/// A tree with the results of the function, called with path and leaf, in the places of the leaves.
+pub(crate) fn map_with_path<'py>(
+    function: &Bound<'py, PyAny>,
+    tree: &Bound<'py, PyAny>,
+    rests: &Bound<'py, PyTuple>,
+    rules: Rules,
+) -> PyResult<Bound<'py, PyAny>> {
+    map_many(function, tree, rests, rules, Results::TreeByPath)
+}
+
+/// What becomes of the results of a function, and whether it is handed the paths.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Results {
+    Tree,
+    TreeByPath,
+    Dropped,
+}
+
+/// Maps the leaves of several trees of one structure.
 fn map_many<'py>(
     function: &Bound<'py, PyAny>,
     tree: &Bound<'py, PyAny>,
     rests: &Bound<'py, PyTuple>,
     rules: Rules,
-    rebuilds: bool,
+    results: Results,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = tree.py();
     let (first, graph, mut rules) = flatten_to_refs(tree, rules)?;
@@ -206,9 +224,13 @@ fn map_many<'py>(
         rules = same_rules;
         columns.push(column);
     }
-    let mut results = RefVec::default();
+    let paths = if results == Results::TreeByPath { Some(graph.key_paths(py)?.bind(py)) } else { None };
+    let mut mapped = RefVec::default();
     let mut arguments = RefVec::default();
     for leaf in 0..graph.num_leaves {
+        if let Some(paths) = paths {
+            arguments.push(paths.get_item(leaf)?)?;
+        }
         for column in &mut columns {
             if let Some(argument) = column.take(py, leaf) {
                 arguments.push(argument)?;
@@ -218,9 +240,9 @@ fn map_many<'py>(
             let place = graph.path_of_leaf(py, leaf).place();
             add_note(py, raised, &format!("clika_pytree: raised by the mapped function {place}"));
         })?;
-        if rebuilds {
-            results.push(result)?;
+        if results != Results::Dropped {
+            mapped.push(result)?;
         }
     }
-    if rebuilds { unflatten_refs(py, &graph, results) } else { Ok(tree.clone()) }
+    if results == Results::Dropped { Ok(tree.clone()) } else { unflatten_refs(py, &graph, mapped) }
 }
