@@ -11,8 +11,18 @@ Example:
     {'w': ['a', 'b'], 'b': ('c', 'd')}
 """
 
+try:
+    from ._native import __version__
+except ModuleNotFoundError as error:
+    if error.name != "clika_pytree._native":
+        raise
+    raise ModuleNotFoundError(
+        "clika_pytree._native is missing: this is the source folder, not the installed package. Run Python in another "
+        "folder, or build the module here: maturin develop --release",
+        name=error.name,
+    ) from None
+
 from . import pytree
-from ._native import __version__
 from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
 
 __all__ = ["__version__", "pytree"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._native import PyTreeTypeError, Registration, RegistrationError, register
-from .registration import check_class, check_options, described
+from ._native import PyTreeTypeError, Registration, RegistrationError
+from .registration import add, check_class, check_options, described
 from .typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def register_dataclass(
             check_init(cls, fields, data + meta)
         else:
             check_base(cls)
-        register(
+        add(
             Registration.dataclass(
                 cls,
                 namespace,

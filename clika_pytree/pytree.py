@@ -34,7 +34,20 @@ from ._native import (
     tree_structure,
     tree_unflatten,
 )
+from .algebra import (
+    tree_broadcast_common,
+    tree_broadcast_map,
+    tree_broadcast_prefix,
+    tree_transpose,
+    tree_transpose_map,
+)
 from .dataclass_nodes import register_dataclass
+from .inspection import check_node, tree_diff, tree_summary
+from .key_paths import key_get, parse_keystr
+from .one_level import all_leaves, arg_tree_leaves, tree_flatten_one_level, tree_is_leaf
+from .partial import Partial
+from .partition import tree_combine, tree_partition, tree_replace_nones
+from .ravel import tree_ravel
 from .reductions import (
     tree_all,
     tree_all_only,
@@ -51,9 +64,23 @@ from .registration import (
     register_static,
     unregister_pytree_node,
 )
+from .serialization import SERIALIZATION_PROTOCOL, treespec_dumps, treespec_loads
+from .treespecs import (
+    treespec_defaultdict,
+    treespec_deque,
+    treespec_dict,
+    treespec_from_collection,
+    treespec_leaf,
+    treespec_list,
+    treespec_namedtuple,
+    treespec_none,
+    treespec_ordereddict,
+    treespec_tuple,
+)
 from .typing import PyTree
 
 __all__ = [
+    "SERIALIZATION_PROTOCOL",
     "CircularTreeError",
     "ContextError",
     "DataclassKey",
@@ -63,6 +90,7 @@ __all__ = [
     "LeafCountError",
     "MappingKey",
     "NodeError",
+    "Partial",
     "PyTree",
     "PyTreeError",
     "PyTreeTypeError",
@@ -71,9 +99,14 @@ __all__ = [
     "SequenceKey",
     "StructureError",
     "TreeSpec",
+    "all_leaves",
+    "arg_tree_leaves",
+    "check_node",
     "dict_insertion_ordered",
     "is_registered",
+    "key_get",
     "keystr",
+    "parse_keystr",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",
@@ -82,8 +115,15 @@ __all__ = [
     "tree_all_only",
     "tree_any",
     "tree_any_only",
+    "tree_broadcast_common",
+    "tree_broadcast_map",
+    "tree_broadcast_prefix",
+    "tree_combine",
+    "tree_diff",
     "tree_flatten",
+    "tree_flatten_one_level",
     "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
     "tree_leaves_with_path",
@@ -94,10 +134,28 @@ __all__ = [
     "tree_map_with_path",
     "tree_max",
     "tree_min",
+    "tree_partition",
     "tree_paths",
+    "tree_ravel",
     "tree_reduce",
+    "tree_replace_nones",
     "tree_structure",
     "tree_sum",
+    "tree_summary",
+    "tree_transpose",
+    "tree_transpose_map",
     "tree_unflatten",
+    "treespec_defaultdict",
+    "treespec_deque",
+    "treespec_dict",
+    "treespec_dumps",
+    "treespec_from_collection",
+    "treespec_leaf",
+    "treespec_list",
+    "treespec_loads",
+    "treespec_namedtuple",
+    "treespec_none",
+    "treespec_ordereddict",
+    "treespec_tuple",
     "unregister_pytree_node",
 ]

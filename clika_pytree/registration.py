@@ -39,7 +39,7 @@ def register_pytree_node(
             structure, so give it an `==` and a hash. Entries name the children in their order, for key paths.
         unflatten_fn: Called with the tuple of children and the context; returns a new instance. Children can be any
             objects, since every tree function may put other values where the leaves were.
-        serialized_type_name: The name that stands for the class in a serialized structure.
+        serialized_type_name: The name that stands for the class in a serialized structure; unique in its namespace.
         to_dumpable_context: Turns a context into plain values for serialization.
         from_dumpable_context: Turns those values back into the context. Give both of these functions or neither.
         flatten_with_keys_fn: Called in place of `flatten_fn` where given; returns `(pairs, context)`, each pair
@@ -49,7 +49,8 @@ def register_pytree_node(
     Raises:
         PyTreeTypeError: (a `TypeError`) `cls` is not a class, a function is not callable, or a name is not a str.
         RegistrationError: (a `ValueError`) the class is a built-in container or is registered in this namespace
-            already, or only one of the two context functions is given. Nothing is left behind.
+            already, its serialized name stands for another class, or only one of the two context functions is given.
+            Nothing is left behind.
 
     Example:
         >>> from clika_pytree import pytree
@@ -74,7 +75,7 @@ def register_pytree_node(
     if flatten_with_keys_fn is not None:
         check_callable(caller, "flatten_with_keys_fn", flatten_with_keys_fn)
     check_options(caller, namespace, serialized_type_name, to_dumpable_context, from_dumpable_context)
-    register(
+    add(
         Registration.function(
             cls,
             namespace,
@@ -155,7 +156,7 @@ def register_pytree_node_class(
         methods: Any = check_methods(caller, cls)
         check_options(caller, namespace, serialized_type_name, to_dumpable_context, from_dumpable_context)
         rebuild = methods.__tree_unflatten__
-        register(
+        add(
             Registration.function(
                 cls,
                 namespace,
@@ -237,7 +238,7 @@ def register_static(
     def decorate(cls: C) -> C:
         check_class("register_static()", cls)
         check_options("register_static()", namespace, serialized_type_name, to_dumpable_context, from_dumpable_context)
-        register(Registration.static(cls, namespace, serialized_type_name, to_dumpable_context, from_dumpable_context))
+        add(Registration.static(cls, namespace, serialized_type_name, to_dumpable_context, from_dumpable_context))
         return cls
 
     return decorate if cls is None else decorate(cls)
@@ -271,7 +272,54 @@ def unregister_pytree_node(cls: type, namespace: str = "") -> None:
     """
     check_class("unregister_pytree_node()", cls)
     check_namespace("unregister_pytree_node()", namespace)
-    unregister(cls, namespace)
+    remove(unregister(cls, namespace))
+
+
+# --- serialized names -------------------------------------------------------------------------------------------------
+
+# By namespace and serialized name, what is registered now: the native table, read from the other side.
+_named: dict[tuple[str, str], Registration] = {}
+
+
+def add(registration: Registration) -> None:
+    """Register, with a serialized name that no other class of the namespace has."""
+    name = registration.serialized_type_name
+    if name is None:
+        register(registration)
+        return
+    key = registration.namespace, name
+    # One step, so that of two threads with one name only one goes on.
+    holder = _named.setdefault(key, registration)
+    if holder is not registration and holder.cls is not registration.cls:
+        where = f"in namespace {key[0]!r}" if key[0] else "globally"
+        raise RegistrationError(
+            f"{registration.cls.__qualname__} can't have the serialized_type_name {described(name)}: "
+            f"{holder.cls.__qualname__} is registered under it {where}; choose another, a name stands for one class"
+        )
+    try:
+        register(registration)
+    except BaseException:
+        if holder is registration:
+            del _named[key]
+        raise
+    _named[key] = registration
+
+
+def remove(registration: Registration) -> None:
+    """Free the serialized name of what is registered no more."""
+    key = registration.namespace, registration.serialized_type_name or ""
+    if _named.get(key) is registration:
+        del _named[key]
+
+
+def named(name: str, namespace: str) -> Registration | None:
+    """What is registered under a serialized name in this very namespace."""
+    return _named.get((namespace, name))
+
+
+def namespaces_with(name: str) -> list[str]:
+    """The namespaces in which a class is registered under this serialized name."""
+    return sorted(namespace for namespace, other in list(_named) if other == name)
 
 
 # The checks below run before anything is registered, so that a refused call leaves nothing behind.
@@ -345,6 +393,12 @@ def check_namespace(caller: str, namespace: Any) -> None:
         )
     if not isinstance(namespace, str):
         raise PyTreeTypeError(f'{caller} expects a str as namespace ("" is the global one), got {described(namespace)}')
+    try:
+        namespace.encode()
+    except UnicodeEncodeError:
+        raise PyTreeTypeError(
+            f"{caller} expects a namespace without lone surrogates, got {described(namespace)}"
+        ) from None
 
 
 def described(value: object) -> str:

@@ -18,13 +18,18 @@ ALPHA, BETA = "tests.alpha", "tests.beta"
 
 
 def add_custom(cls: type, flatten: Any, unflatten: Any, namespace: str = "") -> None:
-    pytree.register_pytree_node(cls, flatten, unflatten, namespace=namespace)
+    pytree.register_pytree_node(cls, flatten, unflatten, namespace=namespace, serialized_type_name=named(cls))
     add_rule(reference.Rule("custom", cls, namespace, flatten, unflatten))
 
 
 def add_dataclass(cls: type, data: tuple[str, ...], meta: tuple[str, ...], namespace: str = "") -> None:
-    pytree.register_dataclass(cls, data, meta, namespace=namespace)
+    pytree.register_dataclass(cls, data, meta, namespace=namespace, serialized_type_name=named(cls))
     add_rule(reference.Rule("dataclass", cls, namespace, data_fields=data, meta_fields=meta))
+
+
+def named(cls: type) -> str:
+    """The serialized name; it stands in documents that must load for ever."""
+    return f"tests.{cls.__name__}"
 
 
 def add_rule(rule: reference.Rule) -> None:
@@ -107,7 +112,7 @@ class AlphaOnly(Pair):
     pass
 
 
-@pytree.register_pytree_node_class
+@pytree.register_pytree_node_class(serialized_type_name="tests.Methods")
 class Methods:
     def __init__(self, items: list, note: Any) -> None:
         self.items, self.note = items, note
@@ -184,7 +189,12 @@ class Color(enum.Enum):
 add_dataclass(Sample, ("weight", "bias"), ("name",))
 add_dataclass(Cell, ("value",), ("size",))
 add_dataclass(BetaOnly, ("value",), ("unit",), BETA)
-pytree.register_static(Config)
+pytree.register_static(
+    Config,
+    serialized_type_name=named(Config),
+    to_dumpable_context=lambda config: {"width": config.width, "mode": config.mode},
+    from_dumpable_context=lambda dumped: Config(**dumped),
+)
 add_rule(reference.Rule("static", Config))
 
 

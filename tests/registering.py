@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import clika_pytree as cp
-from clika_pytree import _native, dataclass_nodes, pytree, registration
+from clika_pytree import _native, pytree, registration
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,7 @@ def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         _native.register(entry)
         made.append((weakref.ref(entry.cls), entry.namespace))
 
-    for module in (registration, dataclass_nodes):
-        monkeypatch.setattr(module, "register", recording)
+    monkeypatch.setattr(registration, "register", recording)
     yield
     for ref, namespace in made:
         cls = ref()

@@ -89,6 +89,45 @@ def test_a_circle_is_found_beside_branches_that_go_deep(read, depth):
         assert caught.value.path == path
 
 
+@pytest.mark.parametrize("read", [cp.tree_flatten, cp.tree_leaves, cp.tree_structure, cp.tree_iter])
+@pytest.mark.parametrize("shape", ["below", "before", "behind", "three deep", "wide"])
+def test_a_circle_beside_a_very_deep_branch_is_found_soon(read, shape):
+    def branch() -> list:
+        side: Any = 0
+        for _ in range(100_000):
+            side = [side]
+        return side
+
+    circle: list = []
+    circle.append(circle)
+    tree: Any = [branch(), circle]
+    if shape == "below":
+        tree = [branch()]
+        tree.append(tree)
+    elif shape == "behind":
+        tree = []
+        tree.extend([tree, branch()])
+    elif shape == "three deep":
+        tree = [branch(), {"k": (branch(),)}]
+        tree.append(Pair(branch(), {"t": tree}))
+    elif shape == "wide":
+        tree = [branch(), *([0] * 100_000)]
+        tree.append(tree)
+    visits = 0
+
+    def count(obj: Any) -> bool:
+        nonlocal visits
+        visits += 1
+        return visits > 1_500_000
+
+    with pytest.raises(cp.CircularTreeError):
+        list(read(tree, is_leaf=count))
+    assert visits < 1_000_000
+    if shape != "before":
+        tree.clear()
+    circle.clear()
+
+
 def test_flatten_up_to_ends_where_the_structure_ends():
     tree: list = [1]
     tree.append(tree)

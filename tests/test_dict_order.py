@@ -156,6 +156,37 @@ def test_an_exception_of_a_comparison_comes_through_with_a_note():
         sorted_keys(Angry(), Angry())
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])
+@pytest.mark.parametrize("at", [1, 2, 5, 9])
+def test_an_interrupt_in_a_comparison_passes(at, error):
+    class Key:
+        compared = 0
+
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def __lt__(self, other: Key) -> bool:
+            Key.compared += 1
+            if Key.compared == at:
+                raise error("now")
+            return self.number < other.number
+
+    tree = {"layers": [0, {Key(i * 7 % 11): i for i in range(11)}]}
+    for function in (
+        cp.tree_flatten,
+        cp.tree_structure,
+        lambda t: cp.tree_map(str, t),
+        lambda t: list(cp.tree_iter(t)),
+    ):
+        Key.compared = 0
+        with cp.dict_insertion_ordered(False), pytest.raises(error, match="now") as caught:
+            function(tree)
+        assert type(caught.value) is error
+    Key.compared = at
+    with cp.dict_insertion_ordered(False):
+        assert cp.tree_leaves(tree) == [0, *sorted(range(11), key=lambda i: i * 7 % 11)]
+
+
 def test_the_dict_itself_is_left_as_it_is():
     tree = {"b": 1, "a": {"d": 2, "c": 3}}
     with cp.dict_insertion_ordered(False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
 from typing import Optional, Union
 
 import pytest
@@ -237,3 +238,59 @@ def test_map_only_takes_the_same_options_as_map():
     assert cp.tree_map_only(tuple, len, [1, (2, 3)], lambda x: type(x) is tuple) == [1, 2]
     assert cp.tree_map_only(type(None), str, [None], none_is_leaf=False) == [None]
     assert cp.tree_map_only(int, double, AlphaOnly(1, "b"), namespace=ALPHA).a == 2
+
+
+# --- large dicts ------------------------------------------------------------------------------------------------------
+
+
+class CountedKey:
+    compared = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        CountedKey.compared += 1
+        return isinstance(other, CountedKey) and self.number == other.number
+
+    def __lt__(self, other: CountedKey) -> bool:
+        return self.number < other.number
+
+
+OTHER_KEYS: dict[str, Callable[[int], Iterable[int]]] = {
+    "reversed": lambda n: range(n)[::-1],
+    "rotated": lambda n: [*range(1, n), 0],
+    "one missing": lambda n: range(1, n),
+    "one more": lambda n: range(n + 1),
+    "one other": lambda n: [*range(n - 1), n + 5],
+    "all other": lambda n: range(n, 2 * n),
+    "half": lambda n: range(0, n, 2),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_KEYS)
+@pytest.mark.parametrize(
+    "make", [dict, OrderedDict, lambda pairs: defaultdict(int, pairs)], ids=["dict", "ordered", "default"]
+)
+def test_a_mismatch_of_large_dicts_compares_each_key_a_few_times(make, other):
+    many = 20_000 if (make, other) == (dict, "reversed") else 2_000
+    first = make((CountedKey(i), 0) for i in range(many))
+    second = make((CountedKey(i), 0) for i in OTHER_KEYS[other](many))
+    spec = cp.tree_structure(first)
+    for operation in (
+        lambda: cp.tree_map(lambda x, y: 0, first, second),
+        lambda: cp.tree_map_(lambda x, y: 0, {"k": first}, {"k": second}),
+        lambda: spec.flatten_up_to(second),
+        lambda: cp.tree_structure(second).flatten_up_to(first),
+    ):
+        CountedKey.compared = 0
+        with pytest.raises(cp.StructureError) as caught:
+            operation()
+        assert len(str(caught.value)) < 1000
+        assert CountedKey.compared <= 10 * many
+    CountedKey.compared = 0
+    assert not spec.is_prefix(cp.tree_structure(second))
+    assert CountedKey.compared <= 10 * many

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -64,6 +66,90 @@ def test_a_pickle_holds_copies_of_what_the_spec_holds():
             item.clear()
     assert spec == structure({"a": 0, "b": Tagged(0, 0, [1, 2])})
     assert spec.child(1).context == [1, 2]
+
+
+# --- fields that changed ----------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Fields:
+    x: Any = 0
+    y: Any = 0
+    z: Any = 0
+
+
+ROLES: list[tuple[list[str], list[str], list[str]]] = [
+    (["x"], ["y", "z"], []),
+    (["y"], ["x", "z"], []),
+    (["x", "y"], ["z"], []),
+    (["y", "x"], ["z"], []),
+    (["x", "y", "z"], [], []),
+    (["z", "y", "x"], [], []),
+    (["x", "y"], [], ["z"]),
+    (["x", "z"], [], ["y"]),
+    (["x"], ["y"], ["z"]),
+    (["x"], ["z"], ["y"]),
+    ([], ["x", "y", "z"], []),
+]
+
+
+@pytest.fixture
+def _forgotten() -> Iterator[None]:
+    yield
+    if cp.is_registered(Fields):
+        cp.unregister_pytree_node(Fields)
+
+
+def with_roles(data: list[str], meta: list[str], dropped: list[str]) -> cp.TreeSpec:
+    if cp.is_registered(Fields):
+        cp.unregister_pytree_node(Fields)
+    cp.register_dataclass(Fields, data, meta, drop_fields=dropped)
+    return structure([Fields()])
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_specs_of_a_dataclass_registered_with_other_fields_are_unequal():
+    specs = [with_roles(*roles) for roles in ROLES]
+    again = [with_roles(*roles) for roles in ROLES]
+    for i, a in enumerate(specs):
+        for j, b in enumerate(again):
+            assert (a == b) is (i == j), (ROLES[i], ROLES[j])
+            assert (a != b) is (i != j)
+            assert a.is_prefix(b) is (i == j)
+            assert hash(a) == hash(b) or i != j
+    assert len(set(specs + again)) == len(ROLES)
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_a_pickle_from_before_the_fields_changed_is_refused():
+    for old in ROLES:
+        spec = with_roles(*old)
+        pickled = pickle.dumps(spec)
+        for new in ROLES:
+            current = with_roles(*new)
+            if new == old:
+                assert pickle.loads(pickled) == spec == current
+                continue
+            with pytest.raises(ValueError, match="Fields") as caught:
+                pickle.loads(pickled)
+            assert isinstance(caught.value, cp.PyTreeError)
+
+
+@pytest.mark.parametrize("fields", ["y x", "x", "x y z", "x z", ""])
+def test_a_pickle_of_a_namedtuple_whose_fields_changed_is_refused(fields):
+    script = (
+        "import pickle, clika_pytree as cp\n"
+        "from collections import namedtuple\n"
+        "Row = namedtuple('Row', 'x y')\n"
+        "spec = cp.tree_structure({'rows': [Row(1, 2)]})\n"
+        "pickled = pickle.dumps(spec)\n"
+        "Row = namedtuple('Row', 'x y')\n"
+        "assert pickle.loads(pickled).paths() == spec.paths()\n"
+        f"Row = namedtuple('Row', {fields!r})\n"
+        "try: pickle.loads(pickled)\n"
+        "except ValueError as error: print(type(error).__name__, error)\n"
+    )
+    assert "fields" in run_python(script).stdout
 
 
 # --- damaged pickles --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from classes import Box
-from helpers import notes, registered
+from helpers import notes, registered, run_python
 
 import clika_pytree as cp
 
@@ -327,3 +327,76 @@ def test_a_metaclass_and_odd_attributes_do_not_disturb_the_walk():
 
     leaf = Leaf()
     assert cp.tree_leaves([leaf, leaf]) == [leaf, leaf]
+
+
+# --- user code that goes round without a frame of Python --------------------------------------------------------------
+
+ROUND = """
+import functools
+import clika_pytree as cp
+class Node: pass
+def knot(function, arguments, options):
+    # A partial that is part of what it calls itself with: no Python frame stands between one call and the next.
+    turn = functools.partial(function)
+    put = lambda part: turn if part == "turn" else part
+    turn.__setstate__((function, tuple(map(put, arguments)), {name: put(part) for name, part in options.items()}, None))
+    return turn
+def rounds(operation):
+    for _ in range(2):
+        try: operation()
+        except RecursionError as error: assert len("".join(getattr(error, "__notes__", []))) < 100_000
+        else: raise AssertionError("this goes round")
+    assert cp.tree_map(lambda x: x + 1, {"a": [1]}) == {"a": [2]}
+"""
+ROUNDS = {
+    "flatten function": "cp.register_pytree_node(Node, cp.tree_flatten, list); rounds(lambda: cp.tree_leaves(Node()))",
+    "structure": "cp.register_pytree_node(Node, cp.tree_leaves, list); rounds(lambda: cp.tree_structure(Node()))",
+    "map": "cp.register_pytree_node(Node, cp.tree_flatten, list); rounds(lambda: cp.tree_map(id, Node()))",
+    "iterator": (
+        "cp.register_pytree_node(Node, lambda n: (cp.tree_iter(n), None), list); rounds(lambda: cp.tree_leaves(Node()))"
+    ),
+    "is_leaf": "rounds(lambda: knot(cp.tree_leaves, (), {'is_leaf': 'turn'})([1]))",
+    "is_leaf of map": "rounds(lambda: knot(cp.tree_map, (id,), {'is_leaf': 'turn'})([1]))",
+    "mapped function": "rounds(lambda: knot(cp.tree_map, ('turn',), {})([1]))",
+    "mapped for effect": "rounds(lambda: knot(cp.tree_map_, ('turn',), {})([1]))",
+    "filter": "rounds(lambda: knot(cp.tree_map_only, ('turn', id), {})([1]))",
+}
+
+
+@pytest.mark.parametrize("script", ROUNDS.values(), ids=ROUNDS)
+def test_user_code_that_calls_back_for_ever_ends_in_a_recursion_error(script):
+    run_python(f"{ROUND}\n{script}\n")
+
+
+@pytest.mark.parametrize("times", [1, 15, 17, 100, 10**9])
+@pytest.mark.parametrize("change", ["registers", "unregisters", "dies"])
+def test_a_look_at_a_class_may_change_the_registrations_each_time(change, times):
+    done = run_python(
+        "import clika_pytree as cp\n"
+        "looks = 0\n"
+        "class Other: pass\n"
+        "def change():\n"
+        f"    if {change!r} == 'registers':\n"
+        "        cp.register_pytree_node(type('New', (), {}), lambda n: ((), None), lambda c, x: None)\n"
+        f"    elif {change!r} == 'unregisters':\n"
+        "        if cp.is_registered(Other): cp.unregister_pytree_node(Other)\n"
+        "        else: cp.register_pytree_node(Other, lambda n: ((), None), lambda c, x: None)\n"
+        "    else:\n"
+        "        cp.tree_leaves(type('Short', (), {})())\n"
+        "class Meta(type):\n"
+        "    def __getattribute__(cls, name):\n"
+        "        global looks\n"
+        "        if name == '_fields':\n"
+        "            looks += 1\n"
+        f"            if looks <= {times}: change()\n"
+        "            return ('a', 'b')\n"
+        "        return super().__getattribute__(name)\n"
+        "class Odd(tuple, metaclass=Meta): pass\n"
+        "for _ in range(3):\n"
+        "    try: assert len(cp.tree_leaves([Odd((1, 2))])) in (1, 2)\n"
+        "    except cp.PyTreeError as error: assert 'Odd' in str(error), error\n"
+        "    except RecursionError: pass\n"
+        "assert cp.tree_leaves([1, (2,)]) == [1, 2]\n"
+        "print('end')\n"
+    )
+    assert done.stdout == "end\n"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -100,6 +101,21 @@ def results(tree: dict[str, Array]) -> None:
     total: object = pytree.tree_sum(pytree.tree_map_only(int | None, str, lazily))
     with pytree.dict_insertion_ordered(False):
         pytree.tree_map(lambda x, y: (x, y), total, total)
+
+
+def shapes(tree: dict[str, Array], spec: TreeSpec) -> None:
+    first, second = pytree.tree_partition(Array, tree, lambda x: x is None, fillvalue=0)
+    joined: object = pytree.tree_combine(first, second, fillvalue=0)
+    spread: object = pytree.tree_broadcast_map(max, first, joined, is_leaf=None)
+    turned: object = pytree.tree_transpose(spec, pytree.treespec_list([spec]), spread)
+    pytree.tree_transpose_map(max, turned, turned, inner=pytree.treespec_dict({1: spec}, a=spec))
+    flat, back = pytree.tree_ravel(tree, dtype="float32")
+    children, top = pytree.tree_flatten_one_level(back(flat), namespace=("a", "b"))
+    known: list[Any] = pytree.arg_tree_leaves(*children, top=top)
+    call: functools.partial[Any] = pytree.Partial(max, *known, key=None)
+    answer: bool = pytree.all_leaves([call]) or pytree.tree_is_leaf(call)
+    pytree.treespec_deque([spec], 3 if answer else None)
+    pytree.treespec_tuple([1])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
 
 
 def registrations() -> None:

@@ -187,6 +187,12 @@ pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, mess
     make().unwrap_or_else(|failure| failure)
 }
 
+/// A `PyTreeTypeError`: an argument of the wrong sort.
+#[cold]
+pub(crate) fn type_error(py: Python<'_>, message: &str) -> PyErr {
+    error(py, Family::Type, None, message)
+}
+
 /// What is said where memory was asked for and not given.
 #[cold]
 pub(crate) fn no_memory(_refused: std::collections::TryReserveError) -> PyErr {

@@ -37,7 +37,9 @@ mod _native {
     #[pymodule_export]
     use crate::python::paths::{keystr, tree_flatten_with_path, tree_leaves_with_path, tree_map_with_path, tree_paths};
     #[pymodule_export]
-    use crate::python::treespec::{TreeSpec, treespec_from_state, treespec_state};
+    use crate::python::state::{treespec_from_state, treespec_state};
+    #[pymodule_export]
+    use crate::python::treespec::TreeSpec;
     #[pymodule_export]
     use crate::registry::{Registration, add, find, is_registered, registered, remove};
     #[pymodule_export]
@@ -47,6 +49,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("build_profile", env!("CLIKA_PYTREE_PROFILE"))?;
+        crate::values::set_own_objects(module.py(), crate::python::own_objects::OWN_OBJECTS);
         crate::errors::add_to(module)
     }
 }

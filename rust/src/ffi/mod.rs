@@ -10,12 +10,14 @@
 
 mod address;
 mod cell;
+mod free;
 mod objects;
 mod pool;
 mod refs;
 
 pub(crate) use address::AddressHash;
 pub(crate) use cell::GilCell;
+pub(crate) use free::Link;
 pub(crate) use objects::*;
 pub(crate) use pool::{LARGEST_KEPT, Pool};
 pub(crate) use refs::{Raw, RefVec, Slots, into_raw, raw};

@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::{Raw, RefVec};
@@ -193,34 +194,73 @@ pub(crate) fn tuple_instance_from<'py>(
     }
 }
 
-/// A new instance of a class, by the `__new__` of its built-in base and no other.
+/// The slot functions of classes that write `__new__` and `__setattr__` in Python.
+struct PythonSlots {
+    new: usize,
+    set_attribute: usize,
+}
+
+static PYTHON_SLOTS: PyOnceLock<PythonSlots> = PyOnceLock::new();
+
+fn python_slots(py: Python<'_>) -> PyResult<&PythonSlots> {
+    PYTHON_SLOTS.get_or_try_init(py, || {
+        let attributes = PyDict::new(py);
+        let any_function = py.import("builtins")?.getattr("id")?;
+        attributes.set_item("__new__", &any_function)?;
+        attributes.set_item("__setattr__", any_function)?;
+        let cls = py.get_type::<PyType>().call1(("probe", (py.get_type::<PyAny>(),), attributes))?;
+        let cls = cls.cast_into::<PyType>()?;
+        // SAFETY: the class is alive.
+        let (new, set_attribute) = unsafe { ((*cls.as_type_ptr()).tp_new, (*cls.as_type_ptr()).tp_setattro) };
+        Ok(PythonSlots {
+            new: new.map_or(0, |new| new as usize),
+            set_attribute: set_attribute.map_or(0, |set| set as usize),
+        })
+    })
+}
+
+/// A new instance of a class, by the first `__new__` among its bases that is not written in Python: the one that knows
+/// the layout of the instances.
 pub(crate) fn new_instance<'py>(cls: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let py = cls.py();
+    let python_new = python_slots(py)?.new;
     let cls_ptr = cls.as_type_ptr();
-    // SAFETY: the class is alive and keeps its bases alive; `tp_new` of the first class that is not made by a `class`
-    // statement is what `base.__new__(cls)` calls.
+    // SAFETY: the class is alive and keeps its bases alive. A `tp_new` that is not Python's makes instances of the
+    // subclasses of its class as well: CPython's own rule for calling `base.__new__(cls)`.
     unsafe {
         let mut base = cls_ptr;
-        while (*base).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0 && !(*base).tp_base.is_null() {
+        while (*base).tp_new.is_some_and(|new| new as usize == python_new) && !(*base).tp_base.is_null() {
             base = (*base).tp_base;
         }
         let Some(new) = (*base).tp_new else {
-            return Err(PyRuntimeError::new_err("a class without __new__ can't be rebuilt"));
+            return Err(crate::errors::type_error(py, "a class without __new__ can't be rebuilt from its fields"));
         };
         let no_arguments = PyTuple::empty(py);
         Bound::from_owned_ptr_or_err(py, new(cls_ptr, no_arguments.as_ptr(), std::ptr::null_mut()))
     }
 }
 
-/// `object.__setattr__(instance, name, value)`: past a frozen class's own `__setattr__`, into slots and `__dict__`.
+/// Sets a field past a frozen class's own `__setattr__`, into slots and `__dict__`: by the first `__setattr__` among the
+/// bases that is not written in Python, as `object.__setattr__(instance, name, value)` does for most classes.
 pub(crate) fn set_field(
     instance: &Bound<'_, PyAny>,
     name: &Bound<'_, PyString>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    // SAFETY: three live objects.
-    let status = unsafe { ffi::PyObject_GenericSetAttr(instance.as_ptr(), name.as_ptr(), value.as_ptr()) };
-    if status == 0 { Ok(()) } else { Err(PyErr::fetch(instance.py())) }
+    let py = instance.py();
+    let python_set = python_slots(py)?.set_attribute;
+    // SAFETY: three live objects; the slot of a base sets attributes of the instances of its subclasses as well.
+    let status = unsafe {
+        let mut base = ffi::Py_TYPE(instance.as_ptr());
+        while (*base).tp_setattro.is_some_and(|set| set as usize == python_set) && !(*base).tp_base.is_null() {
+            base = (*base).tp_base;
+        }
+        match (*base).tp_setattro {
+            Some(set) => set(instance.as_ptr(), name.as_ptr(), value.as_ptr()),
+            None => ffi::PyObject_GenericSetAttr(instance.as_ptr(), name.as_ptr(), value.as_ptr()),
+        }
+    };
+    if status == 0 { Ok(()) } else { Err(PyErr::fetch(py)) }
 }
 
 /// `callable(argument)` without building a tuple.

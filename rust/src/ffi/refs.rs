@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 
+use super::free::give_back;
 use crate::errors::no_memory;
 
 /// So few pointers are copied faster one by one than by a call.
@@ -172,6 +173,11 @@ impl RefVec {
         Ok(Slots(exact.into_boxed_slice()))
     }
 
+    /// Takes over references that another owner gave up.
+    pub(crate) fn from_owned(items: Vec<Option<Raw>>) -> Self {
+        Self { items }
+    }
+
     /// How many entries fit without asking for memory.
     pub(crate) fn capacity(&self) -> usize {
         self.items.capacity()
@@ -180,11 +186,8 @@ impl RefVec {
 
 impl Drop for RefVec {
     fn drop(&mut self) {
-        while let Some(item) = self.items.pop() {
-            if let Some(item) = item {
-                // SAFETY: the reference was ours and has left the stack; values of this type die with the GIL held.
-                unsafe { ffi::Py_DECREF(item.as_ptr()) };
-            }
+        if !self.items.is_empty() {
+            give_back(std::mem::take(&mut self.items).into_iter().flatten());
         }
     }
 }
@@ -217,11 +220,8 @@ impl Slots {
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        for item in &mut self.0 {
-            if let Some(item) = item.take() {
-                // SAFETY: the reference was ours and has left its slot; structures die with the GIL held.
-                unsafe { ffi::Py_DECREF(item.as_ptr()) };
-            }
+        if !self.0.is_empty() {
+            give_back(std::mem::take(&mut self.0).into_iter().flatten());
         }
     }
 }

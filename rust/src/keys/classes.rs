@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
 use super::text::{is_identifier, text_of_key};
-use crate::ffi;
+use crate::ffi::{self, Link};
 use crate::structure::Mixer;
 use crate::values::{self, Unusable};
 
@@ -29,13 +29,13 @@ macro_rules! key_class {
         #[doc = $doc]
         #[pyclass(frozen, module = "clika_pytree._native")]
         pub(crate) struct $class {
-            pub(crate) $field: Py<PyAny>,
+            pub(crate) $field: Link<PyAny>,
         }
 
         impl $class {
             pub(crate) fn new_key(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
                 let py = value.py();
-                Ok(Bound::new(py, Self { $field: value.unbind() })?.into_any())
+                Ok(Bound::new(py, Self { $field: value.unbind().into() })?.into_any())
             }
         }
 
@@ -48,19 +48,19 @@ macro_rules! key_class {
 
             #[new]
             fn new($field: Py<PyAny>) -> Self {
-                Self { $field }
+                Self { $field: $field.into() }
             }
 
             #[doc = $field_doc]
             #[getter]
             fn $field(&self, py: Python<'_>) -> Py<PyAny> {
-                self.$field.clone_ref(py)
+                self.$field.bound(py).unbind()
             }
 
             /// The child of a container that the key leads to.
             fn get<'py>(&self, parent: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                 let get: fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> = $get;
-                get(parent, self.$field.bind(parent.py()))
+                get(parent, &self.$field.bound(parent.py()))
             }
 
             fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, operation: CompareOp) -> PyResult<Bound<'py, PyAny>> {
@@ -68,7 +68,7 @@ macro_rules! key_class {
                 let Ok(other) = other.cast_exact::<Self>() else {
                     return Ok(py.NotImplemented().into_bound(py));
                 };
-                let same = || values::equal(self.$field.bind(py), other.get().$field.bind(py)).map_err(raised);
+                let same = || values::equal(&self.$field.bound(py), &other.get().$field.bound(py)).map_err(raised);
                 let answer = match operation {
                     CompareOp::Eq => same()?,
                     CompareOp::Ne => !same()?,
@@ -79,12 +79,12 @@ macro_rules! key_class {
 
             fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
                 let mut mixer = Mixer::new($tag);
-                mixer.add(values::hash(self.$field.bind(py)).map_err(raised)?);
+                mixer.add(values::hash(&self.$field.bound(py)).map_err(raised)?);
                 Ok(mixer.finish())
             }
 
             fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-                let value = self.$field.bind(py).repr()?;
+                let value = self.$field.bound(py).repr()?;
                 Ok(format!("{}({}={})", stringify!($class), stringify!($field), value.to_string_lossy()))
             }
 
@@ -94,11 +94,11 @@ macro_rules! key_class {
 
             fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
                 let py = slf.py();
-                (slf.get_type(), (&slf.get().$field,)).into_pyobject(py)
+                (slf.get_type(), (slf.get().$field.bound(py),)).into_pyobject(py)
             }
 
             fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-                visit.call(&self.$field)
+                visit.call(self.$field.get())
             }
         }
     };

@@ -10,19 +10,19 @@ use super::classes::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, Se
 pub(crate) fn text_of_key(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = key.py();
     if let Ok(key) = key.cast_exact::<MappingKey>() {
-        return text_of_value(key.get().key.bind(py));
+        return text_of_value(&key.get().key.bound(py));
     }
     if let Ok(key) = key.cast_exact::<SequenceKey>() {
-        return text_of_value(key.get().idx.bind(py));
+        return text_of_value(&key.get().idx.bound(py));
     }
     if let Ok(key) = key.cast_exact::<GetAttrKey>() {
-        return Ok(format!(".{}", key.get().name.bind(py).str()?.to_string_lossy()));
+        return Ok(format!(".{}", key.get().name.bound(py).str()?.to_string_lossy()));
     }
     if let Ok(key) = key.cast_exact::<DataclassKey>() {
-        return Ok(format!(".{}", key.get().name.bind(py).str()?.to_string_lossy()));
+        return Ok(format!(".{}", key.get().name.bound(py).str()?.to_string_lossy()));
     }
     if let Ok(key) = key.cast_exact::<FlattenedIndexKey>() {
-        return Ok(format!("[<flat index {}>]", key.get().key.bind(py).str()?.to_string_lossy()));
+        return Ok(format!("[<flat index {}>]", key.get().key.bound(py).str()?.to_string_lossy()));
     }
     // A key of another library, which says itself how it is written.
     Ok(key.str()?.to_string_lossy().into_owned())

@@ -2,12 +2,11 @@
 
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::treespec::TreeSpec;
-use crate::errors::quote;
+use crate::errors::{quote, type_error};
 use crate::walk::{self, Filter, Rules, TreeIter};
 
 /// The leaves and the structure of a tree: `(list of leaves, TreeSpec)`.
@@ -113,10 +112,13 @@ pub(crate) fn tree_unflatten<'py>(
         (0, Some(spec), Some(leaves)) => (spec, leaves),
         (1, None, Some(leaves)) => (arguments.get_item(0)?, leaves),
         (1, Some(spec), None) => (spec, arguments.get_item(0)?),
-        _ => return Err(PyTypeError::new_err("tree_unflatten takes two arguments, a TreeSpec and its leaves")),
+        _ => {
+            let message = "tree_unflatten takes two arguments, a TreeSpec and its leaves";
+            return Err(type_error(arguments.py(), message));
+        }
     };
     let Ok(spec) = spec.cast::<TreeSpec>() else {
-        return Err(PyTypeError::new_err(format!("treespec must be a TreeSpec, got {}", quote(&spec))));
+        return Err(type_error(spec.py(), &format!("treespec must be a TreeSpec, got {}", quote(&spec))));
     };
     walk::unflatten(&spec.get().0, &leaves)
 }
@@ -129,15 +131,15 @@ fn in_order<'py>(
     match (first.is_instance_of::<TreeSpec>(), second.is_instance_of::<TreeSpec>()) {
         (true, false) => Ok((first, second)),
         (false, true) => Ok((second, first)),
-        (true, true) => Err(PyTypeError::new_err(
+        (true, true) => Err(type_error(
+            first.py(),
             "tree_unflatten got two TreeSpecs: one argument must be the leaves (where the only leaf is a TreeSpec, a list \
              of it)",
         )),
-        (false, false) => Err(PyTypeError::new_err(format!(
-            "tree_unflatten takes a TreeSpec and its leaves, got {} and {}",
-            quote(&first),
-            quote(&second)
-        ))),
+        (false, false) => Err(type_error(
+            first.py(),
+            &format!("tree_unflatten takes a TreeSpec and its leaves, got {} and {}", quote(&first), quote(&second)),
+        )),
     }
 }
 

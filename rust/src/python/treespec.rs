@@ -3,14 +3,13 @@
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
 
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple, PyType};
 
-use crate::errors::quote;
-use crate::registry::builtins;
-use crate::spec::Graph;
+use crate::errors::{no_memory, quote, type_error};
+use crate::spec::{Graph, wrong_result};
 use crate::structure::Kind;
 use crate::values;
 use crate::walk::{self, Rules};
@@ -32,7 +31,7 @@ pub(crate) struct TreeSpec(pub(crate) Graph);
 fn spec_argument<'a, 'py>(argument: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, TreeSpec>> {
     argument
         .cast::<TreeSpec>()
-        .map_err(|_| PyTypeError::new_err(format!("expected a TreeSpec, got {}", quote(argument))))
+        .map_err(|_| type_error(argument.py(), &format!("expected a TreeSpec, got {}", quote(argument))))
 }
 
 #[pymethods]
@@ -65,24 +64,7 @@ impl TreeSpec {
     /// The class of the root; None for a leaf.
     #[getter]
     fn r#type<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyType>>> {
-        let root = self.0.root();
-        Ok(Some(match root.kind {
-            Kind::Leaves => return Ok(None),
-            Kind::None => py.None().bind(py).get_type(),
-            Kind::List => py.get_type::<PyList>(),
-            Kind::Tuple => py.get_type::<PyTuple>(),
-            Kind::Dict => py.get_type::<pyo3::types::PyDict>(),
-            Kind::OrderedDict => builtins(py)?.ordered_dict.bind(py).clone(),
-            Kind::DefaultDict => builtins(py)?.default_dict.bind(py).clone(),
-            Kind::Deque => builtins(py)?.deque.bind(py).clone(),
-            Kind::NamedTuple => match self.0.slot(py, root, 0) {
-                Some(cls) => cls.to_owned().cast_into::<PyType>()?,
-                None => return Ok(None),
-            },
-            Kind::Custom | Kind::Dataclass | Kind::Static => {
-                return Ok(self.0.registration(py, root).map(|registration| registration.get().cls.bind(py).clone()));
-            }
-        }))
+        self.0.class_of(py, 0)
     }
 
     /// What the root carries besides its children: the keys of a dict or OrderedDict as a tuple, `(factory, keys)` of a
@@ -149,7 +131,12 @@ impl TreeSpec {
     /// >>> crt.tree_structure([1, (2, 3)]).children()
     /// [TreeSpec(*), TreeSpec((*, *))]
     fn children(&self, py: Python<'_>) -> PyResult<Vec<Self>> {
-        self.0.children_of(0).map(|index| self.0.subtree(py, index).map(Self)).collect()
+        let mut children = Vec::new();
+        children.try_reserve_exact(self.num_children()).map_err(no_memory)?;
+        for index in self.0.children_of(0) {
+            children.push(Self(self.0.subtree(py, index)?));
+        }
+        Ok(children)
     }
 
     /// The structure of one child; a negative index counts from the end.
@@ -234,18 +221,135 @@ impl TreeSpec {
         self.0.is_prefix(other.py(), &other.get().0)
     }
 
-    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, operation: CompareOp) -> PyResult<Bound<'py, PyAny>> {
+    /// Whether this structure has another one at its top: `other.is_prefix(self)`.
+    ///
+    /// >>> import clika_pytree as crt
+    /// >>> crt.tree_structure([1, (2, 3)]).is_suffix(crt.tree_structure([1, 2]))
+    /// True
+    fn is_suffix(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let other = spec_argument(other)?;
+        other.get().0.is_prefix(other.py(), &self.0)
+    }
+
+    /// The structure in which two structures agree: where one has a leaf, it has what the other has there.
+    ///
+    /// Raises `StructureError`, naming the path, where both have containers that differ.
+    ///
+    /// >>> import clika_pytree as crt
+    /// >>> crt.tree_structure([1, (2, 3)]).broadcast(crt.tree_structure([{"x": 1}, 2]))
+    /// TreeSpec([{'x': *}, (*, *)])
+    fn broadcast(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let other = spec_argument(other)?;
+        self.0.broadcast(other.py(), &other.get().0).map(Self)
+    }
+
+    /// The structure with other nodes or leaves.
+    ///
+    /// Args:
+    ///     f_node: called with the spec of each container, a leaf for every child; returns such a spec of as many leaves.
+    ///     f_leaf: called with the spec of a leaf; returns any spec, which is put in its place.
+    ///
+    /// Either may be None, which changes nothing. Raises `StructureError` for a result that does not fit.
+    ///
+    /// >>> import clika_pytree as crt
+    /// >>> pair = crt.tree_structure((0, 0))
+    /// >>> crt.tree_structure([1, {"a": 2}]).transform(None, lambda leaf: pair)
+    /// TreeSpec([(*, *), {'a': (*, *)}])
+    #[pyo3(signature = (f_node=None, f_leaf=None))]
+    fn transform(
+        &self,
+        py: Python<'_>,
+        f_node: Option<&Bound<'_, PyAny>>,
+        f_leaf: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let ask = |name: &str, function: Option<&Bound<'_, PyAny>>, graph: Graph| -> PyResult<Option<Graph>> {
+            let Some(function) = function else { return Ok(None) };
+            let result = function.call1((Self(graph),))?;
+            match result.cast::<Self>() {
+                Ok(spec) => spec.get().0.subtree(py, 0).map(Some),
+                Err(_) => Err(wrong_result(name, &result)),
+            }
+        };
+        let node = |level: Graph| ask("f_node", f_node, level);
+        let leaf = || match f_leaf {
+            Some(_) => ask("f_leaf", f_leaf, Graph::leaf(py, self.0.none_is_leaf)?),
+            None => Ok(None),
+        };
+        self.0.transform(py, &node, &leaf).map(Self)
+    }
+
+    /// Folds the structure from the leaves up.
+    ///
+    /// Args:
+    ///     leaves: an iterable of as many leaves as it has.
+    ///     f_node: called with class, context and the tuple of the children's results; None rebuilds the container.
+    ///     f_leaf: called with each leaf first; None takes it as it is.
+    ///
+    /// Raises `LeafCountError` for another number of leaves.
+    ///
+    /// >>> import clika_pytree as crt
+    /// >>> spec = crt.tree_structure([1, (2, 3)])
+    /// >>> spec.walk([1, 2, 3], lambda cls, context, children: sum(children))
+    /// 6
+    #[pyo3(signature = (leaves, f_node=None, f_leaf=None))]
+    fn walk<'py>(
+        &self,
+        leaves: &Bound<'py, PyAny>,
+        f_node: Option<&Bound<'py, PyAny>>,
+        f_leaf: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = leaves.py();
+        let mut taken = walk::leaves_of(leaves, self.0.num_leaves)?;
+        if let Some(f_leaf) = f_leaf {
+            taken = taken.iter().map(|leaf| f_leaf.call1((leaf,))).collect::<PyResult<_>>()?;
+        }
+        self.0.fold(py, taken, &|level, children| {
+            let level = Self(level);
+            match f_node {
+                Some(f_node) => f_node.call1((level.r#type(py)?, level.context(py)?, children)),
+                None => walk::unflatten(&level.0, children.as_any()),
+            }
+        })
+    }
+
+    /// A digest of the structure, 32 hexadecimal digits: the same in every process, on every machine and Python version.
+    ///
+    /// For plain keys and contexts, two specs have the same digest just where they are equal. A class counts by its
+    /// `serialized_type_name`, else by module and qualified name. Raises `PyTreeValueError`, naming class and path, for a
+    /// local class, a name that does not lead back to the class, or a context that is not plain and has no
+    /// `to_dumpable_context`.
+    ///
+    /// >>> import clika_pytree as crt
+    /// >>> crt.tree_structure({"a": [1, 2]}).fingerprint() == crt.tree_structure({"a": [3, 4]}).fingerprint()
+    /// True
+    fn fingerprint(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.fingerprint(py)
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        operation: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let py = other.py();
-        let answer = match (other.cast::<Self>(), operation) {
-            (Ok(other), CompareOp::Eq) => self.0.equal(&other.get().0, py)?,
-            (Ok(other), CompareOp::Ne) => !self.0.equal(&other.get().0, py)?,
-            _ => return Ok(py.NotImplemented().into_bound(py)),
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented().into_bound(py));
+        };
+        let (ours, theirs) = (&slf.get().0, &other.get().0);
+        let equal = || ours.equal(slf.as_ptr() as usize, theirs, other.as_ptr() as usize, py);
+        let answer = match operation {
+            CompareOp::Eq => equal()?,
+            CompareOp::Ne => !equal()?,
+            CompareOp::Le => ours.is_prefix(py, theirs)?,
+            CompareOp::Ge => theirs.is_prefix(py, ours)?,
+            CompareOp::Lt => ours.is_prefix(py, theirs)? && !theirs.is_prefix(py, ours)?,
+            CompareOp::Gt => theirs.is_prefix(py, ours)? && !ours.is_prefix(py, theirs)?,
         };
         Ok(answer.into_pyobject(py)?.to_owned().into_any())
     }
 
-    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
-        self.0.hash(py)
+    fn __hash__(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        slf.get().0.hash(slf.py(), slf.as_ptr() as usize)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -265,30 +369,14 @@ impl TreeSpec {
         slf
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyTuple>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
         let load = py.import("clika_pytree._native")?.getattr("treespec_from_state")?;
-        Ok((load, (treespec_state(slf)?,)))
+        let arguments = (slf.get().0.state(py)?, slf.get().0.namedtuple_fields(py)?);
+        (load, arguments).into_pyobject(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.0.traverse(&visit)
     }
-}
-
-/// A `TreeSpec` as plain data: `(version, none_is_leaf, nodes, slots, orders)`; for pickle and for documents.
-///
-/// `nodes` has five bytes for each container and each run of leaves, in the order of a walk: the number of its kind, then
-/// its arity in little-endian order. `slots` holds the Python objects of the nodes, one after the other.
-#[pyfunction]
-pub(crate) fn treespec_state<'py>(treespec: &Bound<'py, TreeSpec>) -> PyResult<Bound<'py, PyTuple>> {
-    treespec.get().0.state(treespec.py())
-}
-
-/// The `TreeSpec` of such a state, which is checked like any stranger's data.
-///
-/// Raises `ValueError` for a state that is no structure.
-#[pyfunction]
-pub(crate) fn treespec_from_state(state: &Bound<'_, PyTuple>) -> PyResult<TreeSpec> {
-    Graph::from_state(state.py(), state).map(TreeSpec)
 }

@@ -29,7 +29,8 @@ static BUILTINS: PyOnceLock<Builtins> = PyOnceLock::new();
 
 pub(crate) fn builtins(py: Python<'_>) -> PyResult<&'static Builtins> {
     BUILTINS.get_or_try_init(py, || {
-        let collections = py.import("collections")?;
+        // The C module: importing the Python one would cost more than the rest of the package.
+        let collections = py.import("_collections")?;
         let class =
             |name: &str| -> PyResult<Py<PyType>> { Ok(collections.getattr(name)?.cast_into::<PyType>()?.unbind()) };
         Ok(Builtins {

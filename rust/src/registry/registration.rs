@@ -1,11 +1,10 @@
 //! One registered class.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::ffi;
+use crate::ffi::{self, Link};
 use crate::structure::{Kind, Mixer};
 
 /// A dropped field that has a default: its name, and the default or what makes one.
@@ -37,10 +36,9 @@ pub(crate) struct Registration {
 
 fn class_of<'py>(cls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyType>> {
     cls.cast::<PyType>().cloned().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "only a class can be registered, got {}: pass the class itself",
-            crate::errors::quote(cls)
-        ))
+        let found = crate::errors::quote(cls);
+        let message = format!("only a class can be registered, got {found}: pass the class itself");
+        crate::errors::type_error(cls.py(), &message)
     })
 }
 
@@ -72,7 +70,18 @@ impl Registration {
 
     /// Whether two registrations are of one class, taken apart in the same manner, in one namespace.
     pub(crate) fn is_same_class(&self, other: &Self) -> bool {
-        self.cls.is(&other.cls) && self.namespace == other.namespace && self.node_kind() == other.node_kind()
+        let same_fields = match (&self.manner, &other.manner) {
+            // Field names are interned: one name is one object.
+            (Manner::Fields { data, meta, .. }, Manner::Fields { data: other_data, meta: other_meta, .. }) => {
+                let same = |ours: &[Py<PyString>], theirs: &[Py<PyString>]| {
+                    ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(our, their)| our.is(their))
+                };
+                same(data, other_data) && same(meta, other_meta)
+            }
+            (Manner::Functions { .. }, Manner::Functions { .. }) | (Manner::Static, Manner::Static) => true,
+            _ => false,
+        };
+        self.cls.is(&other.cls) && self.namespace == other.namespace && same_fields
     }
 }
 
@@ -232,7 +241,8 @@ impl Registration {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
         let load = py.import("clika_pytree._native")?.getattr("registered")?;
-        (load, (&slf.get().cls, &slf.get().namespace)).into_pyobject(py)
+        let record = slf.get();
+        (load, (&record.cls, &record.namespace, record.data_fields(py)?, record.meta_fields(py)?)).into_pyobject(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -257,5 +267,22 @@ impl Registration {
         visit.call(&self.serialized_type_name)?;
         visit.call(&self.to_dumpable_context)?;
         visit.call(&self.from_dumpable_context)
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // Functions and defaults may lead to other registrations, in a chain of any length.
+        let manner = std::mem::replace(&mut self.manner, Manner::Static);
+        let mut held = vec![self.serialized_type_name.take(), self.to_dumpable_context.take()];
+        held.push(self.from_dumpable_context.take());
+        match manner {
+            Manner::Functions { flatten, unflatten, with_keys } => {
+                held.extend([Some(flatten), Some(unflatten), with_keys]);
+            }
+            Manner::Fields { defaults, .. } => held.extend(defaults.into_iter().map(|default| Some(default.value))),
+            Manner::Static => {}
+        }
+        drop(held.into_iter().flatten().map(Link::from).collect::<Vec<_>>());
     }
 }

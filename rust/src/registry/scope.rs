@@ -47,8 +47,4 @@ impl Scope {
             known.classes.insert(address, class);
         });
     }
-
-    pub(super) fn forget(&self, py: Python<'_>, address: TypeAddress) {
-        self.known.with(py, |known| known.classes.remove(&address));
-    }
 }

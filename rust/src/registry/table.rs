@@ -27,6 +27,9 @@ static SCOPES: GilCell<Option<HashMap<Vec<String>, &'static Scope, hashbrown::De
     GilCell::new(None);
 static WATCHED: GilCell<Option<AddressMap<Py<PyAny>>>> = GilCell::new(None);
 
+/// How often a look at a class may change the registrations before it is refused.
+const MOST_TRIES: u32 = 16;
+
 static GLOBAL: PyOnceLock<&'static Scope> = PyOnceLock::new();
 
 /// The scope of a `namespace=` argument: a name, or a tuple of names; nothing means the global one.
@@ -43,8 +46,8 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
     };
     let mut searched: Vec<String> = Vec::with_capacity(names.len());
     for name in names.iter() {
-        let name = name.cast::<PyString>().map_err(|_| namespace_error(py, namespace))?;
-        let name = name.to_str().map_err(|_| namespace_error(py, namespace))?.to_owned();
+        let text = name.cast::<PyString>().map_err(|_| namespace_error(py, &name))?;
+        let name = text.to_str().map_err(|_| namespace_error(py, &name))?.to_owned();
         if !searched.contains(&name) {
             searched.push(name);
         }
@@ -58,7 +61,7 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
 
 #[cold]
 fn namespace_error(py: Python<'_>, namespace: &Bound<'_, PyAny>) -> PyErr {
-    let found = crate::errors::quote(namespace);
+    let found = crate::errors::show(namespace);
     let message = format!("namespace must be a str or a tuple of str, without lone surrogates, got {found}");
     error(py, Family::Type, None, &message)
 }
@@ -93,25 +96,33 @@ impl Scope {
     pub(crate) fn resolve(&self, cls: &Bound<'_, PyType>) -> PyResult<Class> {
         let py = cls.py();
         let address = ffi::address_of(cls);
-        let generation = GENERATION.load(Ordering::Relaxed);
-        let class = match self.registered(py, address) {
-            Some(registration) => {
-                let kind = registration.bind(py).get().node_kind();
-                // The table owns it: the address is good for as long as the generation.
-                Class::Registered(kind, ffi::raw(registration.bind(py)))
+        for _ in 0..MOST_TRIES {
+            let generation = GENERATION.load(Ordering::Relaxed);
+            let class = self.look_up(cls)?;
+            watch(cls)?;
+            if GENERATION.load(Ordering::Relaxed) == generation {
+                self.remember(py, address, class, generation);
+                return Ok(class);
             }
-            None => match builtin_kind(py, address)? {
-                Some(kind) => Class::Builtin(kind),
-                None if is_namedtuple_class(cls)? => Class::Builtin(Kind::NamedTuple),
-                None => Class::Leaf,
-            },
-        };
-        watch(cls)?;
-        if GENERATION.load(Ordering::Relaxed) == generation {
-            self.remember(py, address, class, generation);
-            return Ok(class);
         }
-        self.resolve(cls)
+        let name = cls.name()?;
+        let message = format!("looking at the class {name} registers or unregisters classes each time: it must not");
+        Err(error(py, Family::Registration, None, &message))
+    }
+
+    fn look_up(&self, cls: &Bound<'_, PyType>) -> PyResult<Class> {
+        let py = cls.py();
+        let address = ffi::address_of(cls);
+        if let Some(registration) = self.registered(py, address) {
+            let registration = registration.bind(py);
+            // The table owns it: the address is good for as long as the generation.
+            return Ok(Class::Registered(registration.get().node_kind(), ffi::raw(registration)));
+        }
+        Ok(match builtin_kind(py, address)? {
+            Some(kind) => Class::Builtin(kind),
+            None if is_namedtuple_class(cls)? => Class::Builtin(Kind::NamedTuple),
+            None => Class::Leaf,
+        })
     }
 
     fn registered(&self, py: Python<'_>, class: TypeAddress) -> Option<Py<Registration>> {
@@ -152,11 +163,8 @@ struct ClassWatch {
 #[pymethods]
 impl ClassWatch {
     fn __call__(&self, py: Python<'_>, _reference: &Bound<'_, PyAny>) {
-        let scopes: Vec<&'static Scope> =
-            SCOPES.with(py, |scopes| scopes.iter().flat_map(|scopes| scopes.values().copied()).collect());
-        for scope in scopes {
-            scope.forget(py, self.address);
-        }
+        // Scopes drop what they remember when they next see that the number has changed.
+        GENERATION.fetch_add(1, Ordering::Relaxed);
         let gone = WATCHED.with(py, |watched| watched.as_mut().and_then(|watched| watched.remove(&self.address)));
         drop(gone);
     }
@@ -236,17 +244,39 @@ pub(crate) fn find(
     Ok(scope_of(py, namespace)?.registered(py, address))
 }
 
-/// The registration of a class in just this namespace; for pickle only.
+/// The registration of a class in just this namespace, with these data and meta fields; for pickle only.
 ///
 /// Raises `RegistrationError` where there is none.
-#[pyfunction]
-pub(crate) fn registered(py: Python<'_>, cls: &Bound<'_, PyType>, namespace: &str) -> PyResult<Py<Registration>> {
+#[pyfunction(signature = (cls, namespace, data_fields=None, meta_fields=None))]
+pub(crate) fn registered(
+    cls: &Bound<'_, PyType>,
+    namespace: &str,
+    data_fields: Option<&Bound<'_, PyTuple>>,
+    meta_fields: Option<&Bound<'_, PyTuple>>,
+) -> PyResult<Py<Registration>> {
+    let py = cls.py();
     let address = ffi::address_of(cls);
     let found = REGISTRATIONS.with(py, |table| {
         let of_class = table.as_ref()?.get(&address)?;
         of_class.iter().find(|registration| registration.get().namespace == namespace).map(|found| found.clone_ref(py))
     });
-    found.ok_or_else(|| not_registered(cls, namespace, ": register it before loading what was pickled with it"))
+    let hint = ": register it before loading what was pickled with it";
+    let found = found.ok_or_else(|| not_registered(cls, namespace, hint))?;
+    let wanted = [("data_fields", data_fields), ("meta_fields", meta_fields)];
+    for (name, fields) in wanted {
+        let Some(fields) = fields else { continue };
+        let current = found.bind(py).getattr(name)?;
+        if !current.eq(fields)? {
+            let message = format!(
+                "{} is registered with other {name} than when this was pickled: {} now, {} then",
+                cls.name()?,
+                crate::errors::show(&current),
+                crate::errors::show(fields)
+            );
+            return Err(error(py, Family::Registration, None, &message));
+        }
+    }
+    Ok(found)
 }
 
 #[cold]

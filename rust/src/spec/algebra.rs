@@ -40,22 +40,18 @@ impl Graph {
         let mut shape = ShapeBuilder::default();
         let mut slots = RefVec::default();
         let mut orders = Vec::new();
-        let mut length = 0;
         for (index, node) in self.nodes.iter().enumerate() {
             if !node.is_leaves() {
-                orders.extend(self.orders_within(index, index + 1, length));
+                orders.extend(self.orders_within(index, index + 1, shape.len()));
                 shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
                 self.copy_slots(&mut slots, node.slot_range())?;
-                length += 1;
             } else if inner.is_leaf() {
                 shape.leaves(node.arity).map_err(shape_error)?;
-                length += 1;
             } else {
                 for _ in 0..node.arity {
-                    orders.extend(inner.orders_within(0, inner.nodes.len(), length));
+                    orders.extend(inner.orders_within(0, inner.nodes.len(), shape.len()));
                     inner.replay(&mut shape).map_err(shape_error)?;
                     inner.copy_slots(&mut slots, 0..inner.slots.raw().len())?;
-                    length += inner.nodes.len();
                 }
             }
         }
@@ -83,7 +79,7 @@ impl Graph {
     }
 
     /// Whether two containers are of one kind and arity, with equal classes, keys and contexts.
-    fn same_node(&self, py: Python<'_>, index: usize, other: &Self, other_index: usize) -> PyResult<bool> {
+    pub(super) fn same_node(&self, py: Python<'_>, index: usize, other: &Self, other_index: usize) -> PyResult<bool> {
         let (ours, theirs) = (&self.nodes[index], &other.nodes[other_index]);
         if ours.kind != theirs.kind || ours.arity != theirs.arity {
             return Ok(false);
@@ -114,7 +110,7 @@ impl Graph {
         Err(error(py, Family::Structure, None, &message))
     }
 
-    fn copy_slots(&self, target: &mut RefVec, range: std::ops::Range<usize>) -> PyResult<()> {
+    pub(super) fn copy_slots(&self, target: &mut RefVec, range: std::ops::Range<usize>) -> PyResult<()> {
         for slot in &self.slots.raw()[range] {
             match slot {
                 Some(value) => target.push_new(*value)?,
@@ -125,9 +121,11 @@ impl Graph {
     }
 
     /// The original key orders of a range of nodes, as they stand `length` nodes into another structure.
-    fn orders_within(&self, start: usize, end: usize, length: usize) -> Vec<Order> {
-        let within = self.orders.iter().filter(|order| (start..end).contains(&(order.node as usize)));
-        within
+    pub(super) fn orders_within(&self, start: usize, end: usize, length: usize) -> Vec<Order> {
+        let first = self.orders.partition_point(|order| (order.node as usize) < start);
+        let past = self.orders.partition_point(|order| (order.node as usize) < end);
+        self.orders[first..past]
+            .iter()
             .map(|order| Order {
                 // The sum fits: the builder checks every index.
                 node: u32::try_from(order.node as usize - start + length).unwrap_or(u32::MAX),

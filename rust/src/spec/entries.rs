@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::Graph;
-use crate::errors::KeyPath;
+use crate::errors::{KeyPath, no_memory};
 use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
@@ -90,7 +90,12 @@ impl Graph {
             return Ok(Vec::new());
         }
         let root = self.root();
-        (0..root.arity as usize).map(|child| entry_of(py, root, self.slots.as_slice(), child)).collect()
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(root.arity as usize).map_err(no_memory)?;
+        for child in 0..root.arity as usize {
+            entries.push(entry_of(py, root, self.slots.as_slice(), child)?);
+        }
+        Ok(entries)
     }
 
     /// The path of every leaf as a tuple of entries; made once.
@@ -105,7 +110,8 @@ impl Graph {
 
     /// The path of every leaf as a tuple of what `name` makes of each step.
     fn paths_of<'py>(&self, py: Python<'py>, name: Name<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut paths = Vec::with_capacity(self.num_leaves);
+        let mut paths = Vec::new();
+        paths.try_reserve_exact(self.num_leaves).map_err(no_memory)?;
         // The open containers: their index, and the next child.
         let mut open: Vec<Place> = Vec::new();
         let mut steps: Vec<Bound<'py, PyAny>> = Vec::new();

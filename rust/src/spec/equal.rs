@@ -1,6 +1,7 @@
 //! Hash and equality of structures.
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::{Graph, key_path};
 use crate::errors::{Family, error};
@@ -10,36 +11,58 @@ use crate::structure::{Kind, Mixer, Node};
 use crate::values::{self, Unusable};
 
 impl Graph {
-    /// The hash; the first call runs the hash functions of contexts and unusual keys.
-    pub(crate) fn hash(&self, py: Python<'_>) -> PyResult<u64> {
-        if !self.has_open_values {
-            return Ok(self.shape_hash);
-        }
-        if let Some(hash) = self.value_hash.get() {
-            return Ok(*hash);
+    /// The hash of the structure of the object at an address; the first call runs the hash functions of contexts and
+    /// unusual keys.
+    pub(crate) fn hash(&self, py: Python<'_>, owner: usize) -> PyResult<u64> {
+        if let Some(hash) = self.known_hash() {
+            return Ok(hash);
         }
         let mut mixer = Mixer::new(self.shape_hash);
-        for (index, node) in self.nodes.iter().enumerate() {
-            for slot in value_slots(node) {
-                let Some(value) = self.slot(py, node, slot) else { continue };
-                if values::quick_hash(py, ffi::raw(&value)).is_none() {
-                    let hash =
-                        values::hash(&value).map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?;
-                    mixer.add(hash);
-                }
-            }
+        for (index, slot, value) in self.open_values(py) {
+            let hash = values::hash_within(&value, owner);
+            mixer.add(hash.map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?);
         }
-        // Another thread, or a hash function, may have come here first: with the same result.
-        Ok(*self.value_hash.get_or_init(|| mixer.finish()))
+        let hash = values::finished(mixer, 0);
+        self.remember_hash(hash);
+        Ok(hash)
     }
 
-    /// Whether two structures are equal; may run the equality of contexts and unusual keys.
-    pub(crate) fn equal(&self, other: &Self, py: Python<'_>) -> PyResult<bool> {
+    /// The hash, where no value is to be hashed for it any more.
+    pub(crate) fn known_hash(&self) -> Option<u64> {
+        if self.has_open_values { self.value_hash.get().copied() } else { Some(self.shape_hash) }
+    }
+
+    /// Another thread, or a hash function, may have come here first: with the same result.
+    pub(crate) fn remember_hash(&self, hash: u64) {
+        let _ = self.value_hash.set(hash);
+    }
+
+    /// What the hash is mixed of: the hash of the shape, then the values that it leaves out.
+    pub(crate) fn hash_parts<'py>(&self, py: Python<'py>) -> (u64, Vec<Bound<'py, PyAny>>) {
+        (self.shape_hash, self.open_values(py).map(|(_, _, value)| value).collect())
+    }
+
+    /// The values that the hash of the shape leaves out, each with its node and slot.
+    fn open_values<'py>(&self, py: Python<'py>) -> impl Iterator<Item = (usize, usize, Bound<'py, PyAny>)> {
+        let slots =
+            self.nodes.iter().enumerate().flat_map(|(index, node)| value_slots(node).map(move |slot| (index, slot)));
+        slots.filter_map(move |(index, slot)| {
+            let value = self.slot(py, &self.nodes[index], slot)?;
+            values::quick_hash(py, ffi::raw(&value)).is_none().then(|| (index, slot, value.to_owned()))
+        })
+    }
+
+    /// Whether two structures, of the objects at these addresses, are equal; may run the equality of contexts and
+    /// unusual keys.
+    pub(crate) fn equal(&self, owner: usize, other: &Self, other_owner: usize, py: Python<'_>) -> PyResult<bool> {
         if std::ptr::eq(self, other) {
             return Ok(true);
         }
         // Both hashes first: a context without usable hash or equality is reported whatever it is compared with.
-        if self.hash(py)? != other.hash(py)? || self.none_is_leaf != other.none_is_leaf || self.nodes != other.nodes {
+        if self.hash(py, owner)? != other.hash(py, other_owner)?
+            || self.none_is_leaf != other.none_is_leaf
+            || self.nodes != other.nodes
+        {
             return Ok(false);
         }
         for (index, node) in self.nodes.iter().enumerate() {
@@ -51,6 +74,21 @@ impl Graph {
             }
         }
         Ok(true)
+    }
+
+    /// What the structure is made of, as one value among others: its mode, its nodes, and its slots.
+    pub(crate) fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let mut numbers = Vec::with_capacity(self.nodes.len() * 5);
+        let mut parts = vec![self.none_is_leaf.into_pyobject(py)?.to_owned().into_any()];
+        for node in &self.nodes {
+            numbers.push(node.kind as u8);
+            numbers.extend_from_slice(&node.arity.to_le_bytes());
+            // The entries of a custom node are no part of the value.
+            let counted = if node.kind == Kind::Custom { 2 } else { node.kind.slots(node.arity as usize) };
+            parts.extend((0..counted).filter_map(|slot| Some(self.slot(py, node, slot)?.to_owned())));
+        }
+        parts.push(PyBytes::new(py, &numbers).into_any());
+        Ok(parts)
     }
 
     /// Whether a value may stand in this slot of this node: by value, or by class for a registration.

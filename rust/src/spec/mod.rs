@@ -7,21 +7,24 @@ mod algebra;
 mod draft;
 mod entries;
 mod equal;
+mod fingerprint;
 mod pickle;
 mod repr;
+mod rewrite;
 
 use std::sync::OnceLock;
 
 use pyo3::Borrowed;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 pub(crate) use draft::Draft;
 pub(crate) use entries::{Place, entry_of, key_path};
+pub(crate) use rewrite::wrong_result;
 
 use crate::ffi::{Raw, Slots};
-use crate::registry::Registration;
+use crate::registry::{Registration, builtins};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::quick_hash;
 
@@ -200,6 +203,28 @@ impl Graph {
             }
             Some(child)
         })
+    }
+
+    /// The class of a node; nothing for a run of leaves.
+    pub(crate) fn class_of<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyType>>> {
+        let node = &self.nodes[index];
+        Ok(Some(match node.kind {
+            Kind::Leaves => return Ok(None),
+            Kind::None => py.None().bind(py).get_type(),
+            Kind::List => py.get_type::<PyList>(),
+            Kind::Tuple => py.get_type::<PyTuple>(),
+            Kind::Dict => py.get_type::<PyDict>(),
+            Kind::OrderedDict => builtins(py)?.ordered_dict.bind(py).clone(),
+            Kind::DefaultDict => builtins(py)?.default_dict.bind(py).clone(),
+            Kind::Deque => builtins(py)?.deque.bind(py).clone(),
+            Kind::NamedTuple => match self.slot(py, node, 0) {
+                Some(cls) => cls.to_owned().cast_into::<PyType>()?,
+                None => return Ok(None),
+            },
+            Kind::Custom | Kind::Dataclass | Kind::Static => {
+                return Ok(self.registration(py, node).map(|registration| registration.get().cls.bind(py).clone()));
+            }
+        }))
     }
 
     /// The namespaces that the nodes used: `""`, one name, or a tuple of names in the order of the nodes.

@@ -1,12 +1,12 @@
 //! A structure as plain values and back; what comes back is checked like any stranger's data.
 
-use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyTuple, PyType};
 
 use super::algebra::shape_error;
 use super::{Graph, Order};
+use crate::errors::{Family, error};
 use crate::ffi::RefVec;
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder};
@@ -19,8 +19,12 @@ const NODE_BYTES: usize = 5;
 
 type State<'py> = (u32, bool, Bound<'py, PyBytes>, Bound<'py, PyTuple>, Vec<(u32, Vec<u32>)>);
 
+fn unfit(message: &str) -> PyErr {
+    Python::attach(|py| error(py, Family::Value, None, message))
+}
+
 fn damaged(reason: &str) -> PyErr {
-    PyValueError::new_err(format!("damaged TreeSpec: {reason}"))
+    unfit(&format!("damaged TreeSpec: {reason}"))
 }
 
 impl Graph {
@@ -44,12 +48,37 @@ impl Graph {
         state.into_pyobject(py)
     }
 
+    /// The field names of the namedtuples, in the order of the nodes: a class may change before its pickle is read.
+    pub(crate) fn namedtuple_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let namedtuples = self.nodes.iter().filter(|node| node.kind == Kind::NamedTuple);
+        let fields = namedtuples.filter_map(|node| Some(self.slot(py, node, 0)?.getattr(intern!(py, "_fields"))));
+        PyTuple::new(py, fields.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Refuses a structure whose namedtuples have other fields than these.
+    pub(crate) fn check_namedtuple_fields(&self, py: Python<'_>, expected: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let current = self.namedtuple_fields(py)?;
+        if current.len() != expected.len() {
+            return Err(damaged("the fields of its namedtuples are missing"));
+        }
+        for (now, then) in current.iter().zip(expected.iter()) {
+            if !now.eq(&then)? {
+                return Err(unfit(&format!(
+                    "a namedtuple has other fields than when the TreeSpec was written: {} now, {} then",
+                    crate::errors::show(&now),
+                    crate::errors::show(&then)
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The structure of a state.
     pub(crate) fn from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let version: u32 =
             state.get_item(0).and_then(|version| version.extract()).map_err(|_| damaged("no version"))?;
         if version > VERSION {
-            return Err(PyValueError::new_err(format!(
+            return Err(unfit(&format!(
                 "this TreeSpec was written with version {version}; this release reads up to {VERSION}: upgrade clika_pytree"
             )));
         }
@@ -146,7 +175,7 @@ impl<'py> SlotReader<'py> {
                 let is_namedtuple =
                     cls.cast::<PyType>().is_ok_and(|cls| values::is_namedtuple_class(cls).unwrap_or(false));
                 if !is_namedtuple || cls.getattr(intern!(py, "_fields"))?.len()? != arity {
-                    return Err(damaged("a namedtuple whose class is none, or has other fields"));
+                    return Err(damaged("a namedtuple whose class is none, or has another number of fields"));
                 }
             }
             Kind::Custom => return self.read_custom(arity),
@@ -176,7 +205,7 @@ impl<'py> SlotReader<'py> {
         let registration =
             self.take()?.cast_into::<Registration>().map_err(|_| damaged("a class that is not registered"))?;
         if registration.get().node_kind() != kind {
-            return Err(PyValueError::new_err(format!(
+            return Err(unfit(&format!(
                 "{} was a {} when the TreeSpec was written and is registered as {} now",
                 registration.get().class_name(registration.py()),
                 kind.name(),
@@ -214,7 +243,7 @@ impl<'py> SlotReader<'py> {
             _ => arity == 0 && context.get_type().is(registration.get().cls.bind(context.py())),
         };
         if !fits {
-            return Err(PyValueError::new_err(format!(
+            return Err(unfit(&format!(
                 "the fields of {} are others than when the TreeSpec was written",
                 registration.get().class_name(registration.py())
             )));

@@ -4,6 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Graph, Place, entry_of};
+use crate::errors::no_memory;
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
 
@@ -28,6 +29,7 @@ impl Graph {
         let mut open: Vec<Place> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
             if node.is_leaves() {
+                text.try_reserve(3 * node.arity as usize).map_err(no_memory)?;
                 for _ in 0..node.arity {
                     self.write_label(py, &mut open, text)?;
                     text.push('*');

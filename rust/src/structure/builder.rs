@@ -71,6 +71,11 @@ impl ShapeBuilder {
         Ok(())
     }
 
+    /// The number of nodes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The nodes, once the root is complete.
     pub(crate) fn finish(self) -> Result<Box<[Node]>, ShapeError> {
         if self.complete { Ok(self.nodes.into_boxed_slice()) } else { Err(ShapeError::TooFew) }

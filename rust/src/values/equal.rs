@@ -115,7 +115,7 @@ type Hashed<'py> = (u64, Bound<'py, PyAny>);
 fn by_hash<'py>(members: Vec<Bound<'py, PyAny>>, known: &mut Hashes<'py>) -> Result<Vec<Hashed<'py>>, Unusable> {
     let mut hashed = Vec::with_capacity(members.len());
     for member in members {
-        hashed.push((hash_remembering(&member, known)?, member));
+        hashed.push((hash_remembering(&member, known, None)?, member));
     }
     hashed.sort_by_key(|(hash, _)| *hash);
     Ok(hashed)

@@ -1,8 +1,12 @@
 //! Keeps contexts safe: lists, dicts and sets in them are copied when a tree is flattened and when it is rebuilt.
 
-use hashbrown::{DefaultHashBuilder, HashSet};
+use hashbrown::{HashMap, HashSet};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple};
+use pyo3::types::{PyDict, PyList, PySet, PySlice, PyTuple};
+
+use super::is_namedtuple_class;
+use crate::ffi::{AddressHash, RefVec, tuple_from, tuple_instance_from};
 
 /// A container being copied: the original, its items, and the copies made so far.
 struct Pending<'py> {
@@ -26,65 +30,82 @@ pub(crate) fn thaw<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
     Ok(copy(value)?.unwrap_or_else(|| value.clone()))
 }
 
+fn may_hold(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyTuple>()
+        || value.is_exact_instance_of::<PyList>()
+        || value.is_exact_instance_of::<PyDict>()
+        || value.is_exact_instance_of::<PySet>()
+        || value.is_exact_instance_of::<PySlice>()
+}
+
 /// Whether it is plain, or a tuple of plain values: most contexts are.
 fn is_surely_frozen(value: &Bound<'_, PyAny>) -> bool {
-    let is_container = |value: &Bound<'_, PyAny>| {
-        value.is_exact_instance_of::<PyTuple>()
-            || value.is_exact_instance_of::<PyList>()
-            || value.is_exact_instance_of::<PyDict>()
-            || value.is_exact_instance_of::<PySet>()
-    };
     match value.cast_exact::<PyTuple>() {
-        Ok(tuple) => !tuple.iter_borrowed().any(|item| is_container(&item)),
-        Err(_) => !is_container(value),
+        Ok(tuple) => !tuple.iter_borrowed().any(|item| may_hold(&item)),
+        Err(_) => !may_hold(value),
     }
 }
 
 /// What a container that can hold a list, dict or set is made of; nothing for other values.
-fn items_of<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
-    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return Some(tuple.iter().collect());
-    }
+fn items_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let py = value.py();
     if let Ok(list) = value.cast_exact::<PyList>() {
-        return Some(list.iter().collect());
+        return Ok(Some(list.iter().collect()));
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
-        return Some(dict.iter().flat_map(|(key, value)| [key, value]).collect());
+        return Ok(Some(dict.iter().flat_map(|(key, value)| [key, value]).collect()));
+    }
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        let opened = tuple.is_exact_instance_of::<PyTuple>() || is_namedtuple_class(&tuple.get_type())?;
+        return Ok(opened.then(|| tuple.iter().collect()));
+    }
+    if value.is_exact_instance_of::<PySlice>() {
+        let names = [intern!(py, "start"), intern!(py, "stop"), intern!(py, "step")];
+        return names.iter().map(|name| value.getattr(name)).collect::<PyResult<_>>().map(Some);
     }
     // The members of a set are hashable: no list, dict or set is among them.
-    value.is_exact_instance_of::<PySet>().then(Vec::new)
+    Ok(value.is_exact_instance_of::<PySet>().then(Vec::new))
 }
 
 /// A copy, with what can't change in it left as it is; nothing of a value that contains itself.
 fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let mut stack: Vec<Pending<'py>> = Vec::new();
-    let mut around: HashSet<usize, DefaultHashBuilder> = HashSet::default();
+    let mut around: HashSet<usize, AddressHash> = HashSet::default();
+    // What several containers hold is copied once. The originals are held, so that no other value gets their address.
+    let mut copied: HashMap<usize, (Bound<'py, PyAny>, Bound<'py, PyAny>), AddressHash> = HashMap::default();
     let mut current = value.clone();
     loop {
-        let mut done = match items_of(&current) {
-            Some(items) => {
-                if !around.insert(current.as_ptr() as usize) {
-                    return Ok(None);
+        let address = current.as_ptr() as usize;
+        let mut done = match copied.get(&address) {
+            Some((_, copy)) => Some(copy.clone()),
+            None => match items_of(&current)? {
+                Some(items) => {
+                    if !around.insert(address) {
+                        return Ok(None);
+                    }
+                    stack.push(Pending { copies: Vec::with_capacity(items.len()), original: current, items });
+                    None
                 }
-                stack.push(Pending { copies: Vec::with_capacity(items.len()), original: current, items });
-                None
-            }
-            None => Some(current),
+                None => Some(current),
+            },
         };
         loop {
             let Some(top) = stack.last_mut() else {
                 return Ok(done);
             };
-            if let Some(copied) = done.take() {
-                top.copies.push(copied);
+            if let Some(copy) = done.take() {
+                top.copies.push(copy);
             }
             if let Some(next) = top.items.get(top.copies.len()) {
                 current = next.clone();
                 break;
             }
             if let Some(complete) = stack.pop() {
-                around.remove(&(complete.original.as_ptr() as usize));
-                done = Some(rebuild(complete)?);
+                let original = complete.original.clone();
+                around.remove(&(original.as_ptr() as usize));
+                let copy = rebuild(complete)?;
+                copied.insert(original.as_ptr() as usize, (original, copy.clone()));
+                done = Some(copy);
             }
         }
     }
@@ -93,25 +114,34 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
 fn rebuild(complete: Pending<'_>) -> PyResult<Bound<'_, PyAny>> {
     let Pending { original, items, copies } = complete;
     let py = original.py();
-    if original.is_exact_instance_of::<PyTuple>() {
-        if items.iter().zip(&copies).all(|(item, copy)| item.is(copy)) {
-            return Ok(original);
-        }
-        return Ok(PyTuple::new(py, copies)?.into_any());
-    }
     if original.is_exact_instance_of::<PyList>() {
         return Ok(PyList::new(py, copies)?.into_any());
     }
-    if original.is_exact_instance_of::<PyDict>() {
-        let dict = PyDict::new(py);
-        for pair in copies.chunks_exact(2) {
-            dict.set_item(&pair[0], &pair[1])?;
+    if let Ok(dict) = original.cast_exact::<PyDict>() {
+        // Copying runs no hash functions; only the values that were copied themselves are set anew.
+        let copy = dict.copy()?;
+        for (item, copied) in items.chunks_exact(2).zip(copies.chunks_exact(2)) {
+            if !item[1].is(&copied[1]) {
+                copy.set_item(&item[0], &copied[1])?;
+            }
         }
-        return Ok(dict.into_any());
+        return Ok(copy.into_any());
     }
-    if let Ok(set) = original.cast_exact::<PySet>() {
-        return set.call_method0("copy");
+    if original.is_exact_instance_of::<PySet>() {
+        return original.call_method0(intern!(py, "copy"));
     }
-    debug_assert!(original.is_exact_instance_of::<PyFrozenSet>());
-    Ok(original)
+    if items.iter().zip(&copies).all(|(item, copy)| item.is(copy)) {
+        return Ok(original);
+    }
+    if original.is_exact_instance_of::<PySlice>() {
+        return py.get_type::<PySlice>().call1(PyTuple::new(py, copies)?);
+    }
+    let mut refs = RefVec::default();
+    for copy in copies {
+        refs.push(copy)?;
+    }
+    if original.is_exact_instance_of::<PyTuple>() {
+        return Ok(tuple_from(py, &mut refs, 0)?.into_any());
+    }
+    tuple_instance_from(&original.get_type(), &mut refs, 0)
 }

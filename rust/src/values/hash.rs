@@ -5,7 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use super::parts::{Parts, Unusable, parts};
+use super::parts::{OwnHash, Parts, Unusable, own_objects, parts};
 use crate::ffi::{self, AddressHash, Raw};
 use crate::structure::Mixer;
 
@@ -46,22 +46,33 @@ struct Open<'py> {
     next: usize,
     /// The order of the items does not count: their hashes are summed up.
     unordered: bool,
+    /// It is an object of this library, which keeps its hash.
+    is_own: bool,
     mixer: Mixer,
     sum: u64,
 }
 
 /// The hash of a value; runs the hash functions of the objects it holds.
 pub(crate) fn hash(value: &Bound<'_, PyAny>) -> Result<u64, Unusable> {
-    hash_remembering(value, &mut Hashes::default())
+    hash_remembering(value, &mut Hashes::default(), None)
+}
+
+/// The hash of a value that an object at this address holds, which may not hold it in turn.
+pub(crate) fn hash_within(value: &Bound<'_, PyAny>, owner: usize) -> Result<u64, Unusable> {
+    hash_remembering(value, &mut Hashes::default(), Some(owner))
 }
 
 /// The hashes of values with parts, by address. The values are held, so that no other one gets their address.
 pub(super) type Hashes<'py> = HashMap<usize, (u64, Bound<'py, PyAny>), AddressHash>;
 
 /// The same, for several values with common parts.
-pub(super) fn hash_remembering<'py>(value: &Bound<'py, PyAny>, known: &mut Hashes<'py>) -> Result<u64, Unusable> {
+pub(super) fn hash_remembering<'py>(
+    value: &Bound<'py, PyAny>,
+    known: &mut Hashes<'py>,
+    owner: Option<usize>,
+) -> Result<u64, Unusable> {
     let mut stack: Vec<Open<'_>> = Vec::new();
-    let mut around: HashSet<usize, AddressHash> = HashSet::default();
+    let mut around: HashSet<usize, AddressHash> = owner.into_iter().collect();
     let mut current = value.clone();
     loop {
         let mut done = hash_or_open(current, known, &mut stack)?;
@@ -76,7 +87,7 @@ pub(super) fn hash_remembering<'py>(value: &Bound<'py, PyAny>, known: &mut Hashe
             };
             if let Some(hash) = done.take() {
                 if open.unordered {
-                    open.sum = open.sum.wrapping_add(hash);
+                    open.sum = open.sum.wrapping_add(Mixer::new(hash).finish());
                 } else {
                     open.mixer.add(hash);
                 }
@@ -86,10 +97,12 @@ pub(super) fn hash_remembering<'py>(value: &Bound<'py, PyAny>, known: &mut Hashe
                 current = item.clone();
                 break;
             }
-            open.mixer.add(open.sum);
-            let hash = open.mixer.finish();
+            let hash = finished(open.mixer, open.sum);
             done = Some(hash);
-            if let Some(Open { value, .. }) = stack.pop() {
+            if let Some(Open { value, is_own, .. }) = stack.pop() {
+                if let (true, Some(own_objects)) = (is_own, own_objects(value.py())) {
+                    (own_objects.remember)(&value, hash);
+                }
                 let address = value.as_ptr() as usize;
                 around.remove(&address);
                 known.insert(address, (hash, value));
@@ -109,6 +122,17 @@ fn hash_or_open<'py>(
     }
     if let Some((hash, _)) = known.get(&(value.as_ptr() as usize)) {
         return Ok(Some(*hash));
+    }
+    if let Some(own_objects) = own_objects(value.py()) {
+        match (own_objects.hash)(&value) {
+            Some(OwnHash::Known(hash)) => return Ok(Some(hash)),
+            Some(OwnHash::Open { seed, items }) => {
+                let mixer = Mixer::new(seed);
+                stack.push(Open { value, items, next: 0, unordered: false, is_own: true, mixer, sum: 0 });
+                return Ok(None);
+            }
+            None => {}
+        }
     }
     let mut mixer = Mixer::new(ffi::address_of(&value.get_type()) as u64);
     let (items, unordered) = match parts(&value)? {
@@ -130,8 +154,14 @@ fn hash_or_open<'py>(
         }
     };
     mixer.add(items.len() as u64);
-    stack.push(Open { value, items, next: 0, unordered, mixer, sum: 0 });
+    stack.push(Open { value, items, next: 0, unordered, is_own: false, mixer, sum: 0 });
     Ok(None)
+}
+
+/// The hash of a value whose parts have been mixed in.
+pub(crate) fn finished(mut mixer: Mixer, sum: u64) -> u64 {
+    mixer.add(sum);
+    mixer.finish()
 }
 
 /// The object's own hash; one that says it has none is a verdict, any other exception is the object's.

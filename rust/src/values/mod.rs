@@ -10,5 +10,5 @@ mod parts;
 
 pub(crate) use equal::equal;
 pub(crate) use freeze::{freeze, thaw};
-pub(crate) use hash::{hash, quick_hash};
-pub(crate) use parts::{Unusable, is_namedtuple_class};
+pub(crate) use hash::{finished, hash, hash_within, quick_hash};
+pub(crate) use parts::{OwnHash, OwnObjects, Unusable, is_namedtuple_class, set_own_objects};

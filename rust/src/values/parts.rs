@@ -50,6 +50,39 @@ pub(crate) enum Parts<'py> {
     Opaque,
 }
 
+/// How objects of this library are hashed and compared: asked of a room above, which knows their classes, so that specs
+/// in contexts of specs need no recursion.
+pub(crate) struct OwnObjects {
+    /// The hash of such an object, or what it is made of.
+    pub(crate) hash: for<'py> fn(&Bound<'py, PyAny>) -> Option<OwnHash<'py>>,
+    /// Keeps a hash that was found out.
+    pub(crate) remember: fn(&Bound<'_, PyAny>, u64),
+    /// What such an object is made of, as far as equality looks.
+    pub(crate) parts: TakeApart,
+}
+
+type TakeApart = for<'py> fn(&Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>>;
+
+/// The hash of an object of this library.
+pub(crate) enum OwnHash<'py> {
+    Known(u64),
+    /// To be mixed of these values.
+    Open {
+        seed: u64,
+        items: Vec<Bound<'py, PyAny>>,
+    },
+}
+
+static OWN_OBJECTS: PyOnceLock<OwnObjects> = PyOnceLock::new();
+
+pub(crate) fn set_own_objects(py: Python<'_>, own_objects: OwnObjects) {
+    let _ = OWN_OBJECTS.set(py, own_objects);
+}
+
+pub(super) fn own_objects(py: Python<'_>) -> Option<&OwnObjects> {
+    OWN_OBJECTS.get(py)
+}
+
 /// Takes a value apart one level deep.
 pub(crate) fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
     let py = value.py();
@@ -92,11 +125,16 @@ pub(crate) fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
     {
         return Ok(Parts::Sequence(tuple.iter().collect()));
     }
+    if let Some(own_objects) = own_objects(py)
+        && let Some(items) = (own_objects.parts)(value)?
+    {
+        return Ok(Parts::Sequence(items));
+    }
     if let Some(fields) = compared_fields(value)? {
         return Ok(Parts::Sequence(fields));
     }
     if is_numpy_scalar(value)? {
-        let kind = value.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "str"))?;
+        let kind = value.getattr(intern!(py, "dtype"))?;
         let bytes = value.call_method0(intern!(py, "tobytes"))?;
         return Ok(Parts::Sequence(vec![kind, bytes]));
     }
@@ -128,7 +166,7 @@ fn compared_fields<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<
     let Some(params) = cls.getattr_opt(intern!(py, "__dataclass_params__"))? else {
         return Ok(None);
     };
-    if !params.getattr(intern!(py, "eq"))?.is_truthy()? {
+    if !params.getattr(intern!(py, "eq"))?.is_truthy()? || !has_generated_equality(&cls)? {
         return Ok(None);
     }
     let Ok(fields) = fields.cast_exact::<PyDict>() else {
@@ -148,6 +186,16 @@ fn compared_fields<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<
         }
     }
     Ok(Some(compared))
+}
+
+/// Whether the class's `__eq__` is the one that the dataclass decorator wrote, and not one of its author.
+fn has_generated_equality(cls: &Bound<'_, PyType>) -> PyResult<bool> {
+    let py = cls.py();
+    let Ok(equality) = cls.getattr(intern!(py, "__eq__"))?.cast_into::<PyFunction>() else {
+        return Ok(false);
+    };
+    // Its source is a text of no file.
+    equality.getattr(intern!(py, "__code__"))?.getattr(intern!(py, "co_filename"))?.eq("<string>")
 }
 
 static NUMPY_GENERIC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

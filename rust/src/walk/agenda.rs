@@ -129,6 +129,8 @@ impl Agenda {
 
 impl Drop for Agenda {
     fn drop(&mut self) {
-        self.truncate(0);
+        self.items.truncate(self.pinned);
+        // What is left is owned, and a stack of references gives itself back.
+        drop(RefVec::from_owned(std::mem::take(&mut self.items)));
     }
 }

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::errors::{Family, KeyPath, add_note, error, quote};
+use crate::errors::{Family, KeyPath, add_note, error, no_memory, quote};
 use crate::ffi;
 use crate::registry::{Manner, Registration};
 use crate::values;
@@ -117,8 +117,19 @@ fn collect<'py>(children: &Bound<'py, PyAny>, what: &str) -> Result<Vec<Bound<'p
         let found = quote(children);
         return Err(Failure::Unfit(Family::Node, format!("gave {found} as {what}: it must give an iterable of them")));
     }
-    Ok(children.try_iter()?.collect::<PyResult<_>>()?)
+    let mut items = Vec::new();
+    for item in children.try_iter()? {
+        // An iterable without an end ends in MemoryError or Ctrl-C.
+        if items.len() % ITEMS_PER_SIGNAL_CHECK == 0 {
+            children.py().check_signals()?;
+        }
+        items.try_reserve(1).map_err(no_memory)?;
+        items.push(item?);
+    }
+    Ok(items)
 }
+
+const ITEMS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
 fn is_iterable(object: &Bound<'_, PyAny>) -> bool {
     let cls = object.get_type();
@@ -150,9 +161,16 @@ fn named<'py>(entries: &Bound<'py, PyAny>, children: usize) -> Result<Bound<'py,
     if entries.len() == children {
         return Ok(entries.into_any());
     }
-    let what =
-        format!("gave {} entries for {children} children: it must name each child once, in order", entries.len());
+    let what = format!(
+        "gave {} for {}: it must name each child once, in order",
+        counted(entries.len(), "entry", "entries"),
+        counted(children, "child", "children")
+    );
     Err(Failure::Unfit(Family::Structure, what))
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// `flatten_with_keys_fn` gives pairs of a key and a child.

@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyInt;
 
 use crate::errors::{Family, KeyPath, error, show};
-use crate::ffi::{self, GilCell};
+use crate::ffi::{self, GilCell, Link};
 
 /// How many blocks are open, in all threads and contexts: while there is none, nobody reads the context variable.
 static OPEN_BLOCKS: AtomicUsize = AtomicUsize::new(0);
@@ -31,13 +31,13 @@ fn innermost(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 struct Block {
     insertion_ordered: bool,
     is_open: GilCell<bool>,
-    around: Option<Py<Block>>,
+    around: Link<Block>,
 }
 
 #[pymethods]
 impl Block {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.around)
+        visit.call(self.around.get())
     }
 }
 
@@ -49,7 +49,7 @@ fn open_block(py: Python<'_>) -> PyResult<Option<Py<Block>>> {
         if candidate.get().is_open.with(py, |is_open| *is_open) {
             return Ok(Some(candidate));
         }
-        block = candidate.get().around.as_ref().map(|around| around.clone_ref(py));
+        block = candidate.get().around.get().map(|around| around.clone_ref(py));
     }
     Ok(None)
 }
@@ -83,6 +83,25 @@ pub(crate) struct DictInsertionOrdered {
     entered: GilCell<Vec<(Py<Block>, Py<PyAny>)>>,
 }
 
+impl DictInsertionOrdered {
+    /// The block to leave: the innermost one of this context that this object opened. Threads and tasks may share it.
+    fn take_entered(&self, py: Python<'_>) -> PyResult<Option<(Py<Block>, Py<PyAny>)>> {
+        let mut block = open_block(py)?;
+        while let Some(candidate) = block {
+            let found = self.entered.with(py, |entered| {
+                let place = entered.iter().rposition(|(block, _)| block.is(&candidate))?;
+                Some(entered.remove(place))
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+            block = candidate.get().around.get().map(|around| around.clone_ref(py));
+        }
+        // It was entered in another context, as a generator's block may be.
+        Ok(self.entered.with(py, Vec::pop))
+    }
+}
+
 #[pymethods]
 impl DictInsertionOrdered {
     #[new]
@@ -93,7 +112,10 @@ impl DictInsertionOrdered {
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
         let around = open_block(py)?;
-        let block = Py::new(py, Block { insertion_ordered: slf.get().mode, is_open: GilCell::new(true), around })?;
+        let block = Py::new(
+            py,
+            Block { insertion_ordered: slf.get().mode, is_open: GilCell::new(true), around: Link::new(around) },
+        )?;
         let token = innermost(py)?.call_method1(intern!(py, "set"), (&block,))?.unbind();
         slf.get().entered.with(py, |entered| entered.push((block, token)));
         OPEN_BLOCKS.fetch_add(1, Atomic::Relaxed);
@@ -102,7 +124,7 @@ impl DictInsertionOrdered {
 
     #[pyo3(signature = (*_raised))]
     fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some((block, token)) = self.entered.with(py, Vec::pop) else {
+        let Some((block, token)) = self.take_entered(py)? else {
             return Err(PyRuntimeError::new_err("dict_insertion_ordered: this block was left without being entered"));
         };
         block.get().is_open.with(py, |is_open| *is_open = false);
@@ -222,8 +244,13 @@ fn checked(
     here: &dyn Fn() -> KeyPath,
 ) -> PyResult<Vec<usize>> {
     for pair in order.windows(2) {
-        // Keys that can't be compared at all have no order either.
-        if !before(pair[0], pair[1]).unwrap_or(false) {
+        let in_order = match before(pair[0], pair[1]) {
+            Ok(in_order) => in_order,
+            // Keys that can't be compared at all have no order either.
+            Err(raised) if raised.is_instance_of::<PyTypeError>(keys[0].py()) => false,
+            Err(raised) => return Err(noted(keys[0].py(), raised, here)),
+        };
+        if !in_order {
             let (left, right) = (&keys[pair[0]], &keys[pair[1]]);
             let path = here();
             let message = format!(

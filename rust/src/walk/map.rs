@@ -1,6 +1,5 @@
 //! Calling a function on every leaf.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
@@ -11,7 +10,7 @@ use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
 use super::unflatten::unflatten_refs;
 use super::walker::{Sink, Walker};
-use crate::errors::add_note;
+use crate::errors::{add_note, type_error};
 use crate::ffi::{self, Raw, RefVec};
 use crate::structure::Node;
 
@@ -30,17 +29,27 @@ impl Filter {
         let py = filter.py();
         if filter.is_instance_of::<PyType>() || filter.is_instance_of::<PyTuple>() || is_union(filter)? {
             // A tuple of something else fails here, before anything is mapped.
-            py.None().bind(py).is_instance(filter)?;
+            if py.None().bind(py).is_instance(filter).is_err() {
+                return Err(Self::unfit(filter));
+            }
             return Ok(Self::Instances(filter.clone().unbind()));
         }
         // `list[int]` can be called, and is no predicate.
         if filter.is_callable() && !filter.hasattr(intern!(py, "__args__"))? {
             return Ok(Self::Predicate(filter.clone().unbind()));
         }
-        Err(PyTypeError::new_err(format!(
-            "expected a class, a tuple of classes, a union or a predicate to say which leaves to map, got {}",
-            crate::errors::quote(filter)
-        )))
+        Err(Self::unfit(filter))
+    }
+
+    #[cold]
+    fn unfit(filter: &Bound<'_, PyAny>) -> PyErr {
+        type_error(
+            filter.py(),
+            &format!(
+                "expected a class, a tuple of classes, a union or a predicate to say which leaves to map, got {}",
+                crate::errors::quote(filter)
+            ),
+        )
     }
 
     fn takes(&self, leaf: &Bound<'_, PyAny>) -> PyResult<bool> {

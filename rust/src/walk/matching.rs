@@ -11,7 +11,7 @@ use super::agenda::Agenda;
 use super::apart::take_apart;
 use super::key_order::sorted_places;
 use super::mismatch::{self, Mismatch};
-use crate::errors::{KeyPath, no_memory};
+use crate::errors::{KeyPath, add_note, no_memory};
 use crate::ffi::{self, DictEntries, Raw, RefVec};
 use crate::registry::{Class, builtins};
 use crate::spec::{Graph, Place, key_path};
@@ -132,7 +132,12 @@ impl Matcher<'_> {
             Some(first) => self.is_node(first.bind(py))?,
             None => false,
         };
-        if stopped_at_container || self.rules.stops_at(&child)? {
+        let stopped = stopped_at_container
+            || self.rules.stops_at(&child).inspect_err(|raised| {
+                let place = self.here(py).place();
+                add_note(py, raised, &format!("clika_pytree: raised by is_leaf {place}"));
+            })?;
+        if stopped {
             return Ok(());
         }
         Err(self.mismatch(py, &Mismatch::Deeper { found: &child }))
@@ -299,9 +304,11 @@ impl Matcher<'_> {
                 }
             }
             Kind::OrderedDict if has_class(&builtins.ordered_dict) => {
-                let keys = child.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-                let entries = keys.into_iter().map(|key| child.get_item(&key).map(|value| (key, value)));
-                self.open_entries(py, &child, entries.collect::<PyResult<_>>()?, index, 0)
+                let entries = ordered_entries(&child).inspect_err(|raised| {
+                    let place = self.here(py).place();
+                    add_note(py, raised, &format!("clika_pytree: raised by reading the OrderedDict {place}"));
+                })?;
+                self.open_entries(py, &child, entries, index, 0)
             }
             Kind::Deque if has_class(&builtins.deque) => {
                 let maxlen = child.getattr(intern!(py, "maxlen"))?;
@@ -414,6 +421,14 @@ impl Matcher<'_> {
         self.agenda.pin();
         mismatch::error(py, self.graph, what, self.strict.map(|strict| strict.number), &self.here(py))
     }
+}
+
+type Entry<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// The entries of an OrderedDict in its own order.
+fn ordered_entries<'py>(dict: &Bound<'py, PyAny>) -> PyResult<Vec<Entry<'py>>> {
+    let keys = dict.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    keys.into_iter().map(|key| dict.get_item(&key).map(|value| (key, value))).collect()
 }
 
 /// Whether two keys are the same object, or exact strs of the same text.

@@ -1,5 +1,6 @@
 //! Words for a tree that does not have the structure it should have.
 
+use hashbrown::{DefaultHashBuilder, HashMap};
 use pyo3::prelude::*;
 
 use super::nodes::node_name;
@@ -51,9 +52,12 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> (String, 
     match what {
         Mismatch::Class { index, found } => {
             let expected = expected_node(py, graph, *index);
-            let same_name = graph.nodes[*index].kind.is_registered() && expected.contains(&class_of(found));
-            let found = if same_name {
-                format!("an instance of another class {}", class_of(found))
+            let node = &graph.nodes[*index];
+            let class = class_of(found);
+            let found = if class == node_name(py, node, graph.slots_of(node)) {
+                format!("an instance of another class {class}")
+            } else if is_unregistered_subclass(py, graph, *index, found) {
+                format!("{}, which is a leaf: its class is not registered", with_article(&class))
             } else {
                 found_value(found)
             };
@@ -93,13 +97,8 @@ fn describe_keys(
     let first = node.kind.first_key().unwrap_or(0);
     let expected: Vec<Bound<'_, PyAny>> =
         graph.slots_of(node)[first..].iter().flatten().map(|key| key.bind(py).clone()).collect();
-    let without = |these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]| -> Vec<String> {
-        let is_in = |key: &Bound<'_, PyAny>| those.iter().any(|other| values::equal(key, other).unwrap_or(false));
-        // A wide dict is only searched as far as the message will list.
-        these.iter().filter(|key| !is_in(key)).take(MOST_KEYS + 1).map(show).collect()
-    };
-    let name = with_article(&class_of(found));
     let (missing, extra) = (without(&expected, keys), without(keys, &expected));
+    let name = with_article(&class_of(found));
     if missing.is_empty() && extra.is_empty() {
         let text = |keys: &[Bound<'_, PyAny>]| list(&keys.iter().take(MOST_KEYS + 1).map(show).collect::<Vec<_>>());
         let what = format!("{name} with the same keys in another order, {}", text(keys));
@@ -113,6 +112,21 @@ fn describe_keys(
         differences.push(format!("with {} besides", list(&extra)));
     }
     (expected_node(py, graph, index), format!("{name} {}", differences.join(" and ")))
+}
+
+/// Those of some keys that are not among others, as far as a message lists them.
+fn without(these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]) -> Vec<String> {
+    // By hash first: the dicts may be wide. The hash of a key that has none is a place of its own.
+    let hash = |key: &Bound<'_, PyAny>| values::hash(key).unwrap_or(key.as_ptr() as u64);
+    let mut places: HashMap<u64, Vec<&Bound<'_, PyAny>>, DefaultHashBuilder> = HashMap::default();
+    for key in those {
+        places.entry(hash(key)).or_default().push(key);
+    }
+    let is_among = |key: &Bound<'_, PyAny>| {
+        let others = places.get(&hash(key)).map_or(&[][..], Vec::as_slice);
+        others.iter().any(|other| values::equal(key, other).unwrap_or(false))
+    };
+    these.iter().filter(|key| !is_among(key)).take(MOST_KEYS + 1).map(show).collect()
 }
 
 fn list(items: &[String]) -> String {
@@ -129,9 +143,24 @@ fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
     match node.kind {
         Kind::None => name,
         Kind::Static => with_article(&name),
-        kind if kind.first_key().is_some() => format!("{} with {} keys", with_article(&name), node.arity),
+        kind if kind.first_key().is_some() => {
+            format!("{} with {}", with_article(&name), count_keys(node.arity as usize))
+        }
         _ => format!("{} of {}", with_article(&name), node.arity),
     }
+}
+
+/// Whether its class derives from the one that is expected or from a container, and is not registered itself: only exact
+/// types count.
+fn is_unregistered_subclass(py: Python<'_>, graph: &Graph, index: usize, found: &Bound<'_, PyAny>) -> bool {
+    let derives =
+        graph.class_of(py, index).is_ok_and(|cls| cls.is_some_and(|cls| found.is_instance(&cls).unwrap_or(false)));
+    let class = crate::registry::scope_of(py, None).and_then(|scope| scope.resolve(&found.get_type()));
+    let looks_like_a_container = derives
+        || found.is_instance_of::<pyo3::types::PyTuple>()
+        || found.is_instance_of::<pyo3::types::PyList>()
+        || found.is_instance_of::<pyo3::types::PyDict>();
+    looks_like_a_container && matches!(class, Ok(crate::registry::Class::Leaf))
 }
 
 fn found_value(found: &Bound<'_, PyAny>) -> String {
@@ -140,12 +169,19 @@ fn found_value(found: &Bound<'_, PyAny>) -> String {
         found.is_instance_of::<PyList>() || found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyDict>();
     match found.len() {
         Ok(length) if sized => {
-            let keys =
-                if found.is_instance_of::<PyDict>() { format!("with {length} keys") } else { format!("of {length}") };
+            let keys = if found.is_instance_of::<PyDict>() {
+                format!("with {}", count_keys(length))
+            } else {
+                format!("of {length}")
+            };
             format!("{} {keys}", with_article(&class_of(found)))
         }
         _ => quote(found),
     }
+}
+
+fn count_keys(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "key" } else { "keys" })
 }
 
 fn class_of(value: &Bound<'_, PyAny>) -> String {

@@ -24,4 +24,4 @@ pub(crate) use key_order::DictInsertionOrdered;
 pub(crate) use map::{Filter, for_each, map, map_with_path};
 pub(crate) use matching::flatten_up_to;
 pub(crate) use rules::Rules;
-pub(crate) use unflatten::unflatten;
+pub(crate) use unflatten::{leaves_of, unflatten};

@@ -123,11 +123,13 @@ impl Walker {
     fn open_ordered_dict<S: Sink>(&mut self, dict: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
         let py = dict.py();
         // Its order is not that of the table it is built on, so it is asked for its keys.
-        let keys = dict.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let reading = |walker: &Self, raised| walker.noted(py, raised, "reading the OrderedDict", walker.depth());
+        let keys = dict.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
+        let keys = keys.map_err(|raised| reading(self, raised))?;
         let node = self.draft.open(Kind::OrderedDict, keys.len())?;
         let base = self.agenda.len();
         for key in keys {
-            let Some(value) = ffi::dict_get(dict, &key)? else {
+            let Some(value) = ffi::dict_get(dict, &key).map_err(|raised| reading(self, raised))? else {
                 let path = self.here(py);
                 let message = format!(
                     "the OrderedDict {} lost the key {} while it was read: don't change a tree while it is walked",

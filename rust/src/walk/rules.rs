@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use super::key_order;
+use crate::ffi::Link;
 use crate::registry::{Scope, scope_of};
 
 /// The options of one call.
@@ -11,7 +12,7 @@ pub(crate) struct Rules {
     /// Plain dicts and defaultdicts are walked by sorted key.
     pub(crate) sorted: bool,
     pub(crate) scope: &'static Scope,
-    pub(crate) is_leaf: Option<Py<PyAny>>,
+    pub(crate) is_leaf: Option<Link<PyAny>>,
 }
 
 impl Rules {
@@ -24,14 +25,15 @@ impl Rules {
         namespace: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let scope = scope_of(py, namespace)?;
-        let is_leaf = is_leaf.filter(|predicate| !predicate.is_none()).map(|predicate| predicate.clone().unbind());
+        let is_leaf =
+            is_leaf.filter(|predicate| !predicate.is_none()).map(|predicate| predicate.clone().unbind().into());
         Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf })
     }
 
     /// Whether the predicate stops at this object; it is asked of every object.
     pub(crate) fn stops_at(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         match &self.is_leaf {
-            Some(predicate) => crate::ffi::call_one(predicate.bind(object.py()), object)?.is_truthy(),
+            Some(predicate) => crate::ffi::call_one(&predicate.bound(object.py()), object)?.is_truthy(),
             None => Ok(false),
         }
     }

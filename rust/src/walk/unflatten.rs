@@ -1,12 +1,11 @@
 //! Putting a tree together.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
 use super::assemble::assemble;
 use super::nodes::node_name;
-use crate::errors::{Family, add_note, error, no_memory};
+use crate::errors::{Family, add_note, error, no_memory, type_error};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::spec::{Graph, Place, key_path};
 
@@ -54,13 +53,29 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
         || leaves.is_instance_of::<PySet>()
         || leaves.is_instance_of::<PyFrozenSet>();
     if unfit {
-        return Err(PyTypeError::new_err(format!(
-            "leaves must be an iterable of leaf values in order, got a {}: pass a list (of a dict its values, of a set a \
+        return Err(type_error(
+            leaves.py(),
+            &format!(
+                "leaves must be an iterable of leaf values in order, got a {}: pass a list (of a dict its values, of a set a \
              sorted list)",
-            leaves.get_type().name()?
-        )));
+                leaves.get_type().name()?
+            ),
+        ));
     }
-    for leaf in leaves.try_iter()? {
+    let no_iterable = |raised: PyErr| {
+        if leaves.hasattr("__iter__").unwrap_or(true) {
+            return raised;
+        }
+        type_error(
+            leaves.py(),
+            &format!(
+                "leaves must be an iterable of leaf values, got {} of class {}",
+                crate::errors::quote(leaves),
+                leaves.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+            ),
+        )
+    };
+    for leaf in leaves.try_iter().map_err(no_iterable)? {
         if refs.len() == wanted && leaves.len().is_err() {
             return Err(wrong_count(leaves.py(), wanted, &format!("{} or more", wanted + 1)));
         }
@@ -78,6 +93,16 @@ fn wrong_count(py: Python<'_>, expected: usize, found: &str) -> PyErr {
 /// The tree of this structure with the leaves of an argument, which may be any iterable of them.
 pub(crate) fn unflatten<'py>(graph: &Graph, leaves: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     unflatten_refs(leaves.py(), graph, refs_of(leaves, graph.num_leaves)?)
+}
+
+/// The leaves of an argument, as many as are expected.
+pub(crate) fn leaves_of<'py>(leaves: &Bound<'py, PyAny>, expected: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = leaves.py();
+    let mut refs = refs_of(leaves, expected)?;
+    if refs.len() != expected {
+        return Err(wrong_count(py, expected, &refs.len().to_string()));
+    }
+    Ok((0..expected).filter_map(|index| refs.take(py, index)).collect())
 }
 
 /// The tree of this structure with these leaves.

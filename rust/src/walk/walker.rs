@@ -1,6 +1,9 @@
 //! The walk itself: one loop for flattening, mapping and iterating.
 
+use std::cell::Cell;
+
 use hashbrown::HashSet;
+use pyo3::exceptions::{PyMemoryError, PyRecursionError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -60,6 +63,37 @@ pub(super) struct Walker {
     until_signal_check: u32,
 }
 
+thread_local! {
+    static WALKS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A walk inside another one, called by a flatten function or a mapped function. Each takes some of the native stack.
+struct Nested;
+
+/// Python's own limit may be far higher than what the stack has room for.
+const MOST_NESTED: u32 = 500;
+
+impl Nested {
+    #[inline]
+    fn enter() -> PyResult<Self> {
+        let walks = WALKS.get();
+        if walks >= MOST_NESTED {
+            return Err(PyRecursionError::new_err(format!(
+                "{walks} walks inside one another: a flatten function or a mapped function calls the walk that called it"
+            )));
+        }
+        WALKS.set(walks + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Nested {
+    #[inline]
+    fn drop(&mut self) {
+        WALKS.set(WALKS.get() - 1);
+    }
+}
+
 /// The memory of a finished walk, for the next one.
 #[derive(Default)]
 struct Memory {
@@ -96,7 +130,8 @@ impl Walker {
         self.draft.clear(py);
         self.frames.clear();
         let Self { rules, frames, agenda, draft, .. } = self;
-        if agenda.capacity() <= LARGEST_KEPT && draft.slots.capacity() <= LARGEST_KEPT {
+        let largest = agenda.capacity().max(draft.slots.capacity()).max(draft.nodes.capacity()).max(frames.capacity());
+        if largest <= LARGEST_KEPT {
             MEMORY.give_back(py, Memory { frames, agenda, draft });
         }
         rules
@@ -105,6 +140,7 @@ impl Walker {
     /// Walks on until the sink halts it (`false`) or the tree is done (`true`).
     #[inline]
     pub(super) fn run<S: Sink>(&mut self, py: Python<'_>, sink: &mut S) -> PyResult<bool> {
+        let _nested = Nested::enter()?;
         while let Some(frame) = self.frames.last_mut() {
             let index = frame.next;
             if index == frame.end {
@@ -270,6 +306,10 @@ impl Walker {
             }
         }
         self.frames.pop();
+        // Back from a deep branch, the next look comes as early as if that had not been.
+        if self.frames.len() < self.next_circle_check / 4 && self.next_circle_check > FIRST_CIRCLE_CHECK {
+            self.next_circle_check /= 2;
+        }
         self.agenda.truncate(base);
         Ok(())
     }
@@ -307,6 +347,9 @@ impl Walker {
     fn check_circle(&mut self, py: Python<'_>) -> PyResult<()> {
         self.next_circle_check *= 2;
         let mut around: HashSet<Raw, AddressHash> = HashSet::default();
+        if around.try_reserve(self.frames.len()).is_err() {
+            return Err(PyMemoryError::new_err("clika_pytree: not enough memory for this tree"));
+        }
         let mut containers = self.frames[..self.frames.len() - 1].iter().map(|frame| self.agenda.get(frame.next - 1));
         let Some(depth) = containers.position(|container| container.is_some_and(|container| !around.insert(container)))
         else {
@@ -335,6 +378,11 @@ impl Walker {
         key_path(py, &self.draft.nodes, self.draft.slots.as_slice(), &places)
     }
 
+    /// How many frames lead to the child that is being visited.
+    pub(super) fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
     /// The path of the child that is being visited.
     #[cold]
     pub(super) fn here(&self, py: Python<'_>) -> KeyPath {
@@ -354,6 +402,6 @@ impl Walker {
         for owned in self.agenda.pinned().iter().chain(self.draft.slots.as_slice()) {
             visit.call(owned)?;
         }
-        visit.call(&self.rules.is_leaf)
+        visit.call(self.rules.is_leaf.as_ref().and_then(|predicate| predicate.get()))
     }
 }

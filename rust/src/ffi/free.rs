@@ -1,0 +1,74 @@
+//! Giving references back without recursing on the depth of what they held.
+
+use std::cell::{Cell, RefCell};
+
+use pyo3::{Bound, Py, PyAny, Python, ffi};
+
+use super::Raw;
+
+/// How deep the end of one object may end another before the rest is put off.
+const DEEPEST: u32 = 32;
+
+thread_local! {
+    /// How many owners of references are dying inside one another on this thread.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// References that the outermost of them gives back in the end.
+    static PUT_OFF: RefCell<Vec<Raw>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Gives back the references of an owner that dies. Objects of ours may hold each other in a chain of any length, so
+/// from some depth on they wait until the outermost owner is done.
+pub(super) fn give_back(references: impl Iterator<Item = Raw>) {
+    let depth = DEPTH.get();
+    if depth >= DEEPEST {
+        PUT_OFF.with(|put_off| put_off.borrow_mut().extend(references));
+        return;
+    }
+    DEPTH.set(depth + 1);
+    references.for_each(drop_reference);
+    if depth == 0 {
+        while let Some(reference) = PUT_OFF.with(|put_off| put_off.borrow_mut().pop()) {
+            drop_reference(reference);
+        }
+    }
+    DEPTH.set(depth);
+}
+
+fn drop_reference(reference: Raw) {
+    // SAFETY: the reference was its owner's, who is dying with the GIL held, and is given back here only.
+    unsafe { ffi::Py_DECREF(reference.as_ptr()) };
+}
+
+/// A reference in an object that others of its class may be hung on in a chain.
+pub(crate) struct Link<T>(Option<Py<T>>);
+
+impl<T> Link<T> {
+    pub(crate) fn new(next: Option<Py<T>>) -> Self {
+        Self(next)
+    }
+
+    pub(crate) fn get(&self) -> Option<&Py<T>> {
+        self.0.as_ref()
+    }
+}
+
+impl Link<PyAny> {
+    /// The object; None of Python's where there is none.
+    pub(crate) fn bound<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.0.as_ref().map_or_else(|| py.None().into_bound(py), |object| object.bind(py).clone())
+    }
+}
+
+impl<T> From<Py<T>> for Link<T> {
+    fn from(next: Py<T>) -> Self {
+        Self(Some(next))
+    }
+}
+
+impl<T> Drop for Link<T> {
+    fn drop(&mut self) {
+        if let Some(next) = self.0.take() {
+            give_back(Raw::new(next.into_ptr()).into_iter());
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Specs and registrations as values in contexts.
+
+use pyo3::prelude::*;
+
+use super::treespec::TreeSpec;
+use crate::registry::Registration;
+use crate::values::{OwnHash, OwnObjects};
+
+/// How specs and registrations are hashed and compared where they are values in contexts.
+pub(crate) const OWN_OBJECTS: OwnObjects = OwnObjects { hash: own_hash, remember: remember_hash, parts: own_parts };
+
+fn own_hash<'py>(value: &Bound<'py, PyAny>) -> Option<OwnHash<'py>> {
+    let graph = &value.cast_exact::<TreeSpec>().ok()?.get().0;
+    if let Some(hash) = graph.known_hash() {
+        return Some(OwnHash::Known(hash));
+    }
+    let (seed, items) = graph.hash_parts(value.py());
+    Some(OwnHash::Open { seed, items })
+}
+
+fn remember_hash(value: &Bound<'_, PyAny>, hash: u64) {
+    if let Ok(spec) = value.cast_exact::<TreeSpec>() {
+        spec.get().0.remember_hash(hash);
+    }
+}
+
+fn own_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    if let Ok(spec) = value.cast_exact::<TreeSpec>() {
+        return spec.get().0.parts(value.py()).map(Some);
+    }
+    let Ok(registration) = value.cast_exact::<Registration>() else { return Ok(None) };
+    let names = ["cls", "namespace", "kind", "data_fields", "meta_fields"];
+    names.iter().map(|name| registration.getattr(*name)).collect::<PyResult<_>>().map(Some)
+}

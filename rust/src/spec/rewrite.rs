@@ -1,0 +1,194 @@
+//! Structures made by functions of their nodes, and folds over a structure.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::algebra::shape_error;
+use super::{Graph, key_path};
+use crate::errors::{Family, error, quote};
+use crate::ffi::RefVec;
+use crate::structure::{Cursor, ShapeBuilder, Step};
+
+impl Graph {
+    /// The structure of one container with a leaf for every child.
+    pub(crate) fn one_level(&self, py: Python<'_>, index: usize) -> PyResult<Self> {
+        let node = &self.nodes[index];
+        let mut shape = ShapeBuilder::default();
+        shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
+        if node.arity > 0 {
+            shape.leaves(node.arity).map_err(shape_error)?;
+        }
+        let mut slots = RefVec::default();
+        self.copy_slots(&mut slots, node.slot_range())?;
+        let orders = self.orders_within(index, index + 1, 0).into_boxed_slice();
+        Ok(Self::new(py, shape.finish().map_err(shape_error)?, slots.drain_to_slots()?, orders, self.none_is_leaf))
+    }
+
+    /// The structure in which two structures agree: where one has a leaf, the other's subtree.
+    pub(crate) fn broadcast(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.check_same_mode(py, other, "broadcast")?;
+        let mut made = Made::default();
+        let (mut ours, mut theirs) = (Cursor::new(&self.nodes), Cursor::new(&other.nodes));
+        while let (Some(our_step), Some(their_step)) = (ours.enter(), theirs.enter()) {
+            match (our_step, their_step) {
+                (Step::Leaf, Step::Leaf) => made.leaf()?,
+                (Step::Leaf, Step::Container(index)) => {
+                    made.subtree(other, index)?;
+                    theirs.leave(index);
+                }
+                (Step::Container(index), Step::Leaf) => {
+                    made.subtree(self, index)?;
+                    ours.leave(index);
+                }
+                (Step::Container(our_index), Step::Container(their_index)) => {
+                    if !self.same_node(py, our_index, other, their_index)? {
+                        return Err(self.disagreement(py, our_index, other, their_index));
+                    }
+                    made.node(self, our_index)?;
+                }
+            }
+        }
+        made.finish(py, self.none_is_leaf)
+    }
+
+    #[cold]
+    fn disagreement(&self, py: Python<'_>, index: usize, other: &Self, other_index: usize) -> PyErr {
+        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
+        let shown = |graph: &Self, index: usize| {
+            let text = graph.one_level(py, index).and_then(|level| level.repr(py));
+            text.map_or_else(|_| graph.nodes[index].kind.name().to_owned(), |text| crate::errors::shorten(&text))
+        };
+        let message = format!(
+            "the structures do not fit together {}: one has {}, the other has {}",
+            path.place(),
+            shown(self, index),
+            shown(other, other_index)
+        );
+        error(py, Family::Structure, Some(&path), &message)
+    }
+
+    /// The structure with every container replaced by what `node` makes of it, every leaf by what `leaf` does.
+    pub(crate) fn transform(
+        &self,
+        py: Python<'_>,
+        node: &dyn Fn(Self) -> PyResult<Option<Self>>,
+        leaf: &dyn Fn() -> PyResult<Option<Self>>,
+    ) -> PyResult<Self> {
+        let mut made = Made::default();
+        let mut cursor = Cursor::new(&self.nodes);
+        while let Some(step) = cursor.enter() {
+            match step {
+                Step::Leaf => match leaf()? {
+                    Some(replacement) => {
+                        self.check_same_mode(py, &replacement, "graft")?;
+                        made.subtree(&replacement, 0)?;
+                    }
+                    None => made.leaf()?,
+                },
+                Step::Container(index) => match node(self.one_level(py, index)?)? {
+                    Some(replacement) => {
+                        self.check_same_mode(py, &replacement, "graft")?;
+                        self.check_replacement(py, index, &replacement)?;
+                        made.node(&replacement, 0)?;
+                    }
+                    None => made.node(self, index)?,
+                },
+            }
+        }
+        made.finish(py, self.none_is_leaf)
+    }
+
+    /// A replacement of a container is one container with as many leaves as it has children.
+    fn check_replacement(&self, py: Python<'_>, index: usize, replacement: &Self) -> PyResult<()> {
+        let arity = self.nodes[index].arity as usize;
+        let fits = !replacement.is_leaf()
+            && replacement.root().arity as usize == arity
+            && replacement.num_leaves == arity
+            && replacement.num_nodes() == arity + 1;
+        if fits {
+            return Ok(());
+        }
+        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
+        let message = format!(
+            "f_node must return the spec of one container with {arity} leaves for the node {}, got {}",
+            path.place(),
+            crate::errors::shorten(&replacement.repr(py)?)
+        );
+        Err(error(py, Family::Structure, Some(&path), &message))
+    }
+
+    /// Folds the structure from the leaves up: `node` gets a container and the results of its children.
+    pub(crate) fn fold<'py>(
+        &self,
+        py: Python<'py>,
+        leaves: Vec<Bound<'py, PyAny>>,
+        node: &dyn Fn(Self, Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut leaves = leaves.into_iter();
+        let mut stack: Vec<Bound<'py, PyAny>> = Vec::new();
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for (index, each) in self.nodes.iter().enumerate() {
+            if each.is_leaves() {
+                stack.extend(leaves.by_ref().take(each.arity as usize));
+            } else {
+                open.push((index, stack.len()));
+            }
+            while let Some((index, base)) =
+                open.pop_if(|(index, base)| stack.len() - *base == self.nodes[*index].arity as usize)
+            {
+                let children = PyTuple::new(py, stack.drain(base..).collect::<Vec<_>>())?;
+                stack.push(node(self.one_level(py, index)?, children)?);
+            }
+        }
+        stack.pop().ok_or_else(|| error(py, Family::LeafCount, None, "no leaves"))
+    }
+}
+
+/// A structure that is being put together from parts of others.
+#[derive(Default)]
+struct Made {
+    shape: ShapeBuilder,
+    slots: RefVec,
+    orders: Vec<super::Order>,
+}
+
+impl Made {
+    fn leaf(&mut self) -> PyResult<()> {
+        self.shape.leaves(1).map_err(shape_error)
+    }
+
+    /// One container; its children follow.
+    fn node(&mut self, graph: &Graph, index: usize) -> PyResult<()> {
+        let node = &graph.nodes[index];
+        let length = self.shape.len();
+        self.shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
+        graph.copy_slots(&mut self.slots, node.slot_range())?;
+        self.orders.extend(graph.orders_within(index, index + 1, length));
+        Ok(())
+    }
+
+    /// A container with all that is below it.
+    fn subtree(&mut self, graph: &Graph, index: usize) -> PyResult<()> {
+        let end = index + graph.nodes[index].span as usize;
+        for at in index..end {
+            if graph.nodes[at].is_leaves() {
+                self.shape.leaves(graph.nodes[at].arity).map_err(shape_error)?;
+            } else {
+                self.node(graph, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, py: Python<'_>, none_is_leaf: bool) -> PyResult<Graph> {
+        let slots = self.slots.drain_to_slots()?;
+        let nodes = self.shape.finish().map_err(shape_error)?;
+        Ok(Graph::new(py, nodes, slots, self.orders.into_boxed_slice(), none_is_leaf))
+    }
+}
+
+/// What a function of `transform` returned, as a structure.
+pub(crate) fn wrong_result(function: &str, result: &Bound<'_, PyAny>) -> PyErr {
+    let message = format!("{function} must return a TreeSpec, got {}", quote(result));
+    error(result.py(), Family::Type, None, &message)
+}
