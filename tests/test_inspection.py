@@ -242,7 +242,7 @@ BROKEN: dict[str, tuple[Any, Any, dict, list[tuple[str, str, str]]]] = {
         ("entries", "several children have the entry .a", "its own entry"),
     ]),
     "too few entries": (lambda v: ((v.a, v.b), v.tag, ("a",)), unflatten, {}, [
-        ("flatten", "1 entries for 2 children", "in flatten_fn"),
+        ("flatten", "1 entry for 2 children", "in flatten_fn"),
     ]),
     "entries that are objects": (lambda v: ((v.a, v.b), v.tag, (Color.RED, "b")), unflatten, {}, [
         ("key paths", "can't be read back", "a str, a number"),
