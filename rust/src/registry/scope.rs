@@ -20,7 +20,6 @@ struct Known {
     classes: AddressMap<Class>,
 }
 
-// The addresses of registrations are only followed with the GIL held.
 impl Scope {
     pub(super) fn new(namespaces: Vec<String>) -> Self {
         let classes = AddressMap::default();
