@@ -23,7 +23,20 @@ except ModuleNotFoundError as error:
     ) from None
 
 from . import pytree
-from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
+from .typing import TYPE_CHECKING
 
 __all__ = ["__version__", "pytree"]
 __all__ += pytree.__all__
+
+if TYPE_CHECKING:
+    from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
+else:
+    # As a copy of the names this would load the modules that `pytree` loads on first use.
+    def __getattr__(name):
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        value = globals()[name] = getattr(pytree, name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pickle
+import pydoc
 import typing
 from pathlib import Path
 from typing import Any, Optional
@@ -117,7 +120,7 @@ def test_the_public_names_are_sorted_and_complete() -> None:
     assert set(PROMISED) <= set(pytree.__all__)
     expected = set(native_names())
     for module in PYTHON_MODULES:
-        expected.update(getattr(clika_pytree, module).__all__)
+        expected.update(importlib.import_module(f"clika_pytree.{module}").__all__)
     assert set(pytree.__all__) == expected
 
 
@@ -132,7 +135,23 @@ def test_faces_only_hand_on_names() -> None:
     for face in ("__init__.py", "pytree.py"):
         tree = ast.parse((PACKAGE / face).read_text())
         for node in tree.body:
+            if isinstance(node, ast.If):  # the names that are loaded on first use: for checkers, and at run time
+                assert ast.unparse(node.test) == "TYPE_CHECKING"
+                assert all(isinstance(line, ast.ImportFrom) for line in node.body)
+                assert [getattr(line, "name", None) for line in node.orelse] == ["__getattr__", "__dir__"]
+                continue
             assert isinstance(node, (ast.ImportFrom, ast.Try, ast.Assign, ast.AugAssign, ast.Expr)), ast.dump(node)
+
+
+def test_checkers_see_what_is_loaded_on_first_use() -> None:
+    tree = ast.parse((PACKAGE / "pytree.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        node.module: tuple(alias.name for alias in node.names)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert seen == pytree.ON_FIRST_USE
 
 
 def test_native_functions_are_not_wrapped() -> None:
@@ -167,23 +186,75 @@ def test_version_and_profile() -> None:
     assert _native.build_profile in ("release", "debug")
 
 
-def test_importing_loads_no_heavy_module() -> None:
+def loaded_by(code: str) -> set[str]:
+    """The modules that a program loads."""
     done = run_python(
-        "import sys\nbefore = set(sys.modules)\nimport clika_pytree\nprint(*sorted(set(sys.modules) - before))\n"
+        f"import sys\nbefore = set(sys.modules)\n{code}\nprint('loaded', *sorted(set(sys.modules) - before))\n"
     )
-    loaded = set(done.stdout.split())
-    assert "clika_pytree._native" in loaded
-    assert not loaded & {
-        "numpy",
-        "jax",
-        "torch",
-        "dataclasses",
-        "inspect",
-        "typing",
-        "safetensors",
-        "json",
-        "functools",
-    }
+    return set(done.stdout.partition("loaded")[2].split())
+
+
+HEAVY = {"numpy", "jax", "torch", "safetensors", "dataclasses", "inspect", "typing", "json", "functools", "re", "enum"}
+AT_ONCE = {"clika_pytree", "clika_pytree._native", "clika_pytree.pytree", "clika_pytree.typing"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import clika_pytree",
+        "from clika_pytree import pytree\npytree.tree_map(str, {'a': [1]}, is_leaf=None)",
+        "import clika_pytree.pytree as p\nspec = p.tree_structure(1)\nspec == spec",
+        "import clika_pytree as c\nc.tree_unflatten(*c.tree_flatten([1, None]))\nhasattr(c, 'nothing')\ndir(c)",
+    ],
+)
+def test_importing_loads_the_native_module_and_little_else(code: str) -> None:
+    assert loaded_by(code) <= {*AT_ONCE, "__future__", "_collections"}
+
+
+@pytest.mark.parametrize("module", pytree.ON_FIRST_USE)
+def test_a_module_is_loaded_when_one_of_its_names_is_asked_for(module: str) -> None:
+    for face in ("clika_pytree", "clika_pytree.pytree"):
+        name = pytree.ON_FIRST_USE[module][0]
+        loaded = loaded_by(f"from {face} import {name}\nimport {face} as face\nassert vars(face)['{name}'] is {name}")
+        assert {*AT_ONCE, f"clika_pytree.{module}"} <= loaded
+        assert not loaded & HEAVY
+
+
+def test_all_of_them_together_load_nothing_heavy() -> None:
+    loaded = loaded_by("from clika_pytree import *")
+    assert {f"clika_pytree.{module}" for module in pytree.ON_FIRST_USE} <= loaded
+    assert not loaded & HEAVY
+
+
+def test_a_name_that_there_is_not() -> None:
+    for face in (clika_pytree, pytree):
+        with pytest.raises(AttributeError, match=f"module '{face.__name__}' has no attribute 'tree_mop'") as caught:
+            face.tree_mop  # noqa: B018
+        assert caught.value.name == "tree_mop"
+    run_python(
+        "import clika_pytree\ntry:\n    from clika_pytree import tree_mop\n"
+        "except ImportError as error:\n    assert 'tree_mop' in str(error)\n"
+    )
+
+
+def test_tools_see_every_name_before_it_is_loaded() -> None:
+    run_python(
+        "import clika_pytree as cp, pickle, pydoc, unittest.mock\n"
+        "assert {*cp.__all__, '__version__'} <= set(dir(cp)) and set(cp.pytree.__all__) <= set(dir(cp.pytree))\n"
+        "text = pydoc.plain(pydoc.render_doc(cp.pytree))\n"
+        "assert all(name in text for name in cp.pytree.__all__)\n"
+    )
+    for name in WITHOUT_CONSTANTS:
+        assert pickle.loads(pickle.dumps(getattr(pytree, name))) is getattr(pytree, name)
+        assert pydoc.locate(f"clika_pytree.{name}") is getattr(pytree, name)
+
+
+def test_a_pickle_is_read_by_a_program_that_has_not_used_the_name() -> None:
+    values = [pytree.Partial(len, [1]), pytree.tree_structure(pytree.Partial(len, [1])), pytree.tree_sum]
+    run_python(
+        f"import pickle\ncall, spec, total = pickle.loads({pickle.dumps(values)!r})\n"
+        "assert spec.unflatten([(1, 2)]).args == ([(1, 2)],) and total([1, 2]) == 3\n"
+    )
 
 
 def test_either_import_works_alone() -> None:
