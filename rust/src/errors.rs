@@ -195,7 +195,7 @@ pub(crate) fn type_error(py: Python<'_>, message: &str) -> PyErr {
 
 /// What is said where memory was asked for and not given.
 #[cold]
-pub(crate) fn no_memory(_refused: std::collections::TryReserveError) -> PyErr {
+pub(crate) fn no_memory<Refusal>(_refused: Refusal) -> PyErr {
     PyMemoryError::new_err("clika_pytree: not enough memory for this tree")
 }
 

@@ -4,6 +4,7 @@
 //!
 //! - [`structure`]: the shape of a tree as numbers, without Python.
 //! - [`errors`]: the error family and the words that name a place in a tree.
+//! - [`limits`]: what long loops ask on their way, of memory and of the user.
 //! - [`ffi`]: the unsafe ground, owned references and `CPython`'s containers.
 //! - [`values`]: keys and contexts compared by exact type and bits.
 //! - [`keys`]: what leads from a container to a child, and how it is written.
@@ -15,6 +16,7 @@
 mod errors;
 mod ffi;
 mod keys;
+mod limits;
 mod python;
 mod registry;
 mod spec;

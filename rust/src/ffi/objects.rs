@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::{Raw, RefVec};
+use crate::errors::no_memory;
 
 /// The address of a class: what a walk compares. Only good while some instance of it is alive.
 pub(crate) type TypeAddress = usize;
@@ -121,6 +122,17 @@ impl Iterator for DictEntries {
     }
 }
 
+/// The entries of a dict, owned.
+pub(crate) fn dict_entries<'py>(dict: &Bound<'py, PyAny>) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    let mut owned = Vec::new();
+    owned.try_reserve(dict_len(super::raw(dict))).map_err(no_memory)?;
+    // SAFETY: callers hand in a dict or an instance of a subclass; the loop only adds references.
+    owned.extend(
+        unsafe { DictEntries::new(super::raw(dict)) }.map(|(key, value)| (own(dict.py(), key), own(dict.py(), value))),
+    );
+    Ok(owned)
+}
+
 /// The value of a key, or nothing; may run the keys' own hash and equality.
 pub(crate) fn dict_get<'py>(dict: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     // SAFETY: callers hand in a dict or an instance of a subclass; the result is borrowed and turned into a new
@@ -172,6 +184,14 @@ pub(crate) fn tuple_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize)
         items.move_out(start, (&raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast());
         Ok(tuple.cast_into_unchecked())
     }
+}
+
+/// A tuple of these objects.
+pub(crate) fn tuple_of<'py>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    tuple_from(py, &mut RefVec::of(items)?, 0)
 }
 
 /// An instance of a tuple subclass with the references from `start` on, made without the class's `__new__`.

@@ -65,6 +65,17 @@ impl RefVec {
         self.items.len()
     }
 
+    /// These objects, in their order.
+    pub(crate) fn of<'py>(objects: impl IntoIterator<Item = Bound<'py, PyAny>>) -> PyResult<Self> {
+        let objects = objects.into_iter();
+        let mut refs = Self::default();
+        refs.reserve(objects.size_hint().0)?;
+        for object in objects {
+            refs.push(object)?;
+        }
+        Ok(refs)
+    }
+
     #[inline]
     pub(crate) fn reserve(&mut self, additional: usize) -> PyResult<()> {
         self.items.try_reserve(additional).map_err(no_memory)

@@ -4,8 +4,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::errors::{Family, KeyPath, add_note, error, no_memory, quote};
-use crate::ffi;
+use crate::errors::{Family, KeyPath, add_note, error, quote};
+use crate::ffi::{self, RefVec};
+use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 use crate::registry::{Manner, Registration};
 use crate::values;
 
@@ -108,28 +109,17 @@ fn unfit_result(result: &Bound<'_, PyAny>, wanted: &str) -> Failure {
 /// The items of what a flatten function gave as `what`: any iterable but a str.
 fn collect<'py>(children: &Bound<'py, PyAny>, what: &str) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
     if let Ok(tuple) = children.cast_exact::<PyTuple>() {
-        return Ok(tuple.iter().collect());
+        return Ok(gathered(tuple)?);
     }
     if let Ok(list) = children.cast_exact::<PyList>() {
-        return Ok(list.iter().collect());
+        return Ok(gathered(list)?);
     }
     if children.is_instance_of::<PyString>() || !is_iterable(children) {
         let found = quote(children);
         return Err(Failure::Unfit(Family::Node, format!("gave {found} as {what}: it must give an iterable of them")));
     }
-    let mut items = Vec::new();
-    for item in children.try_iter()? {
-        // An iterable without an end ends in MemoryError or Ctrl-C.
-        if items.len() % ITEMS_PER_SIGNAL_CHECK == 0 {
-            children.py().check_signals()?;
-        }
-        items.try_reserve(1).map_err(no_memory)?;
-        items.push(item?);
-    }
-    Ok(items)
+    Ok(gathered_from(children)?)
 }
-
-const ITEMS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
 fn is_iterable(object: &Bound<'_, PyAny>) -> bool {
     let cls = object.get_type();
@@ -156,7 +146,7 @@ fn apart_by_function<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Fail
 fn named<'py>(entries: &Bound<'py, PyAny>, children: usize) -> Result<Bound<'py, PyAny>, Failure> {
     let entries = match entries.cast_exact::<PyTuple>() {
         Ok(entries) => entries.clone(),
-        Err(_) => PyTuple::new(entries.py(), collect(entries, "entries")?)?,
+        Err(_) => ffi::tuple_of(entries.py(), collect(entries, "entries")?)?,
     };
     if entries.len() == children {
         return Ok(entries.into_any());
@@ -179,15 +169,17 @@ fn apart_with_keys<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failur
     let Some(result) = result.cast::<PyTuple>().ok().filter(|result| result.len() == 2) else {
         return Err(unfit_result(result, WANTED));
     };
-    let (mut keys, mut children) = (Vec::new(), Vec::new());
+    let (mut keys, mut children) = (RefVec::default(), Vec::new());
+    let mut interrupts = Interrupts::new();
     for pair in collect(&result.get_item(0)?, "pairs")? {
         let Some(pair) = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2) else {
             return Err(unfit_result(&pair, WANTED));
         };
-        keys.push(pair.get_item(0)?);
-        children.push(pair.get_item(1)?);
+        keys.push(pair.get_item(0)?)?;
+        children.grow(pair.get_item(1)?)?;
+        interrupts.after(result.py(), 1)?;
     }
-    let entries = PyTuple::new(result.py(), keys)?.into_any();
+    let entries = ffi::tuple_from(result.py(), &mut keys, 0)?.into_any();
     with_frozen_context(children, result.get_item(1)?, Some(entries))
 }
 

@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyInt;
 
-use crate::errors::{Family, KeyPath, error, show};
+use crate::errors::{Family, KeyPath, error, no_memory, show};
 use crate::ffi::{self, GilCell, Link};
+use crate::limits::{Grow, Interrupts, gathered};
 
 /// How many blocks are open, in all threads and contexts: while there is none, nobody reads the context variable.
 static OPEN_BLOCKS: AtomicUsize = AtomicUsize::new(0);
@@ -150,6 +151,9 @@ impl DictInsertionOrdered {
     }
 }
 
+/// Nobody can interrupt the sorting of so many strs, which takes some milliseconds.
+const MOST_AT_ONCE: usize = 1 << 14;
+
 /// How one key sorts among those that can't all be compared: by the name of its class, then by place or by value.
 struct Rank<'py> {
     class: String,
@@ -166,22 +170,26 @@ pub(super) fn sorted_places<'py>(
     keys: &[Bound<'py, PyAny>],
     here: &dyn Fn() -> KeyPath,
 ) -> PyResult<Vec<usize>> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
+    let mut order = gathered(0..keys.len())?;
     if keys.iter().all(|key| ffi::type_address(ffi::raw(key)) == ffi::str_address()) {
-        order.sort_by(|a, b| compare_text(&keys[*a], &keys[*b]));
+        if keys.len() <= MOST_AT_ONCE {
+            order.sort_by(|a, b| compare_text(&keys[*a], &keys[*b]));
+        } else {
+            sort(py, &mut order, &mut |a, b| Ok(compare_text(&keys[a], &keys[b]).is_lt()))?;
+        }
         return Ok(order);
     }
     if keys.iter().all(pyo3::types::PyAnyMethods::is_exact_instance_of::<PyInt>) || !any_enum(py, keys)? {
-        let mut directly = order.clone();
-        match sort(&mut directly, &mut |a, b| less(&keys[a], &keys[b])) {
+        let mut directly = gathered(0..keys.len())?;
+        match sort(py, &mut directly, &mut |a, b| less(&keys[a], &keys[b])) {
             Ok(()) => return checked(directly, &mut |a, b| less(&keys[a], &keys[b]), keys, here),
             Err(raised) if raised.is_instance_of::<PyTypeError>(py) => {}
             Err(raised) => return Err(noted(py, raised, here)),
         }
     }
-    let ranks = keys.iter().map(rank).collect::<PyResult<Vec<_>>>()?;
+    let ranks = ranks_of(py, keys)?;
     let mut before = |a: usize, b: usize| ranks[a].is_before(&ranks[b]);
-    match sort(&mut order, &mut before) {
+    match sort(py, &mut order, &mut before) {
         Ok(()) => checked(order, &mut before, keys, here),
         Err(raised) if raised.is_instance_of::<PyTypeError>(py) => checked(order, &mut before, keys, here),
         Err(raised) => Err(noted(py, raised, here)),
@@ -211,6 +219,16 @@ fn any_enum(py: Python<'_>, keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
         }
     }
     Ok(false)
+}
+
+fn ranks_of<'py>(py: Python<'py>, keys: &[Bound<'py, PyAny>]) -> PyResult<Vec<Rank<'py>>> {
+    let mut interrupts = Interrupts::new();
+    let mut ranks = Vec::new();
+    for key in keys {
+        ranks.grow(rank(key)?)?;
+        interrupts.after(py, 1)?;
+    }
+    Ok(ranks)
 }
 
 fn rank<'py>(key: &Bound<'py, PyAny>) -> PyResult<Rank<'py>> {
@@ -243,7 +261,9 @@ fn checked(
     keys: &[Bound<'_, PyAny>],
     here: &dyn Fn() -> KeyPath,
 ) -> PyResult<Vec<usize>> {
+    let mut interrupts = Interrupts::new();
     for pair in order.windows(2) {
+        interrupts.after(keys[0].py(), 1)?;
         let in_order = match before(pair[0], pair[1]) {
             Ok(in_order) => in_order,
             // Keys that can't be compared at all have no order either.
@@ -267,14 +287,21 @@ fn checked(
 }
 
 /// A stable merge sort whose comparison may fail.
-fn sort(order: &mut Vec<usize>, before: &mut dyn FnMut(usize, usize) -> PyResult<bool>) -> PyResult<()> {
+fn sort(
+    py: Python<'_>,
+    order: &mut Vec<usize>,
+    before: &mut dyn FnMut(usize, usize) -> PyResult<bool>,
+) -> PyResult<()> {
+    let mut interrupts = Interrupts::new();
     let mut width = 1;
     while width < order.len() {
-        let mut merged = Vec::with_capacity(order.len());
+        let mut merged = Vec::new();
+        merged.try_reserve_exact(order.len()).map_err(no_memory)?;
         for chunk in order.chunks(2 * width) {
             let (mut left, mut right) = (&chunk[..width.min(chunk.len())], &chunk[width.min(chunk.len())..]);
             while let (Some(&first), Some(&second)) = (left.first(), right.first()) {
                 // The right one goes first only where it must: equal keys keep their places.
+                interrupts.after(py, 1)?;
                 if before(second, first)? {
                     merged.push(second);
                     right = &right[1..];

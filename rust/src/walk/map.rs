@@ -12,6 +12,7 @@ use super::unflatten::unflatten_refs;
 use super::walker::{Sink, Walker};
 use crate::errors::{add_note, type_error};
 use crate::ffi::{self, Raw, RefVec};
+use crate::limits::{CALL, Interrupts};
 use crate::structure::Node;
 
 /// Which leaves a function is called on.
@@ -236,7 +237,9 @@ fn map_many<'py>(
     let paths = if results == Results::TreeByPath { Some(graph.key_paths(py)?.bind(py)) } else { None };
     let mut mapped = RefVec::default();
     let mut arguments = RefVec::default();
+    let mut interrupts = Interrupts::new();
     for leaf in 0..graph.num_leaves {
+        interrupts.after(py, CALL)?;
         if let Some(paths) = paths {
             arguments.push(paths.get_item(leaf)?)?;
         }

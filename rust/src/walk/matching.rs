@@ -11,8 +11,10 @@ use super::agenda::Agenda;
 use super::apart::take_apart;
 use super::key_order::sorted_places;
 use super::mismatch::{self, Mismatch};
+use super::reading::{Entry, deque_items, ordered_entries};
 use crate::errors::{KeyPath, add_note, no_memory};
 use crate::ffi::{self, DictEntries, Raw, RefVec};
+use crate::limits::{CALL, Interrupts, gathered};
 use crate::registry::{Class, builtins};
 use crate::spec::{Graph, Place, key_path};
 use crate::structure::{Kind, Node};
@@ -44,6 +46,7 @@ struct Matcher<'a> {
     leaves: RefVec,
     /// The node that comes next in the structure.
     at: usize,
+    interrupts: Interrupts,
 }
 
 /// What the tree has at the leaves of a structure, in their order.
@@ -71,6 +74,7 @@ pub(super) fn match_leaves(
         agenda: Agenda::default(),
         leaves: RefVec::default(),
         at: 0,
+        interrupts: Interrupts::new(),
     };
     matcher.leaves.reserve(graph.num_leaves)?;
     matcher.agenda.push_borrowed(ffi::raw(tree))?;
@@ -95,10 +99,21 @@ impl Matcher<'_> {
                 continue;
             }
             frame.next += 1;
+            self.interruptible(py, 1)?;
             let Some(child) = self.agenda.get(start) else { continue };
             self.open(py, child, index)?;
         }
         Ok(())
+    }
+
+    /// Looks at pending signals, where so many steps make it time.
+    #[inline]
+    fn interruptible(&mut self, py: Python<'_>, steps: usize) -> PyResult<()> {
+        if !self.interrupts.are_due(steps) {
+            return Ok(());
+        }
+        self.agenda.pin();
+        py.check_signals()
     }
 
     /// Takes the next children of the innermost container as leaves.
@@ -108,6 +123,7 @@ impl Matcher<'_> {
             if let Some(frame) = self.frames.last_mut() {
                 frame.next += 1;
             }
+            self.interruptible(py, 1)?;
             if self.strict.is_some() {
                 self.check_leaf(py, index)?;
             }
@@ -202,6 +218,7 @@ impl Matcher<'_> {
             for item in items {
                 self.leaves.push_new(*item)?;
             }
+            self.interrupts.count(arity);
             return Ok(());
         }
         let base = self.agenda.len();
@@ -232,6 +249,7 @@ impl Matcher<'_> {
                     self.agenda.push_borrowed(value)?;
                 }
             }
+            self.interrupts.count(matched);
             if matched == arity {
                 if takes_directly {
                     self.at += 1;
@@ -244,9 +262,7 @@ impl Matcher<'_> {
         self.leaves.truncate(py, leaves);
         self.agenda.pin();
         let dict = ffi::own(py, dict);
-        // SAFETY: a live dict; its entries are owned before Python code runs.
-        let entries = unsafe { DictEntries::new(ffi::raw(&dict)) };
-        let entries = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();
+        let entries = ffi::dict_entries(&dict)?;
         self.open_entries(py, &dict, entries, index, first_key)
     }
 
@@ -255,7 +271,7 @@ impl Matcher<'_> {
         &mut self,
         py: Python<'py>,
         dict: &Bound<'py, PyAny>,
-        entries: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+        entries: Vec<Entry<'py>>,
         index: usize,
         first_key: usize,
     ) -> PyResult<()> {
@@ -263,6 +279,7 @@ impl Matcher<'_> {
         let expected = &self.graph.slots.raw()[node.slots_at as usize + first_key..node.slot_range().end];
         let mut same = entries.len() == expected.len();
         for ((slot, key), (found, _)) in expected.iter().enumerate().zip(&entries) {
+            self.interrupts.after(py, 1)?;
             same = same
                 && match key {
                     Some(key) => self.graph.same_slot(py, index, first_key + slot, *key, ffi::raw(found))?,
@@ -270,7 +287,7 @@ impl Matcher<'_> {
                 };
         }
         if !same {
-            let found: Vec<_> = entries.iter().map(|(key, _)| key.clone()).collect();
+            let found = gathered(entries.iter().map(|(key, _)| key.clone()))?;
             return Err(self.mismatch(py, &Mismatch::Keys { index, found: dict, keys: &found }));
         }
         let base = self.agenda.len();
@@ -304,16 +321,13 @@ impl Matcher<'_> {
                 }
             }
             Kind::OrderedDict if has_class(&builtins.ordered_dict) => {
-                let entries = ordered_entries(&child).inspect_err(|raised| {
-                    let place = self.here(py).place();
-                    add_note(py, raised, &format!("clika_pytree: raised by reading the OrderedDict {place}"));
-                })?;
+                let entries = ordered_entries(&child, &|| self.here(py))?;
                 self.open_entries(py, &child, entries, index, 0)
             }
             Kind::Deque if has_class(&builtins.deque) => {
                 let maxlen = child.getattr(intern!(py, "maxlen"))?;
                 self.check_slot(py, index, 0, &maxlen, &child)?;
-                let items = child.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+                let items = deque_items(&child, &|| self.here(py))?;
                 self.open_owned(py, &child, items, index)
             }
             Kind::Custom | Kind::Dataclass | Kind::Static => self.open_registered(py, &child, index),
@@ -328,12 +342,10 @@ impl Matcher<'_> {
         index: usize,
         first_key: usize,
     ) -> PyResult<()> {
-        // SAFETY: a live dict; its entries are owned before Python code runs.
-        let entries = unsafe { DictEntries::new(ffi::raw(dict)) };
-        let entries: Vec<_> = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();
-        let keys: Vec<_> = entries.iter().map(|(key, _)| key.clone()).collect();
+        let entries = ffi::dict_entries(dict)?;
+        let keys = gathered(entries.iter().map(|(key, _)| key.clone()))?;
         let by_key = sorted_places(py, &keys, &|| self.here(py))?;
-        let entries = by_key.into_iter().map(|place| entries[place].clone()).collect();
+        let entries = gathered(by_key.into_iter().map(|place| entries[place].clone()))?;
         self.open_entries(py, dict, entries, index, first_key)
     }
 
@@ -343,6 +355,7 @@ impl Matcher<'_> {
         if !child.get_type().is(registration.get().cls.bind(py)) {
             return Err(self.mismatch(py, &Mismatch::Class { index, found: child }));
         }
+        self.interrupts.count(CALL);
         let apart = match take_apart(&registration, child) {
             Ok(apart) => apart,
             Err(failure) => return Err(failure.explain(py, &registration, &self.here(py))),
@@ -421,14 +434,6 @@ impl Matcher<'_> {
         self.agenda.pin();
         mismatch::error(py, self.graph, what, self.strict.map(|strict| strict.number), &self.here(py))
     }
-}
-
-type Entry<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
-
-/// The entries of an OrderedDict in its own order.
-fn ordered_entries<'py>(dict: &Bound<'py, PyAny>) -> PyResult<Vec<Entry<'py>>> {
-    let keys = dict.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    keys.into_iter().map(|key| dict.get_item(&key).map(|value| (key, value))).collect()
 }
 
 /// Whether two keys are the same object, or exact strs of the same text.

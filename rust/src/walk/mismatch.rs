@@ -1,10 +1,10 @@
 //! Words for a tree that does not have the structure it should have.
 
-use hashbrown::{DefaultHashBuilder, HashMap};
 use pyo3::prelude::*;
 
 use super::nodes::node_name;
 use crate::errors::{self, Family, KeyPath, quote, show};
+use crate::limits::{Grow, Interrupts, gathered};
 use crate::spec::Graph;
 use crate::structure::Kind;
 use crate::values;
@@ -35,7 +35,10 @@ pub(super) fn error(
     number: Option<usize>,
     path: &KeyPath,
 ) -> PyErr {
-    let (expected, found) = describe(py, graph, what);
+    let (expected, found) = match describe(py, graph, what) {
+        Ok(sides) => sides,
+        Err(raised) => return raised,
+    };
     let place = path.place();
     let message = match number {
         Some(number) => format!(
@@ -48,8 +51,8 @@ pub(super) fn error(
 }
 
 /// What is expected and what was found.
-fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> (String, String) {
-    match what {
+fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<(String, String)> {
+    Ok(match what {
         Mismatch::Class { index, found } => {
             let expected = expected_node(py, graph, *index);
             let node = &graph.nodes[*index];
@@ -66,7 +69,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> (String, 
         Mismatch::Length { index, found, length } => {
             (expected_node(py, graph, *index), format!("{} of {length}", with_article(&class_of(found))))
         }
-        Mismatch::Keys { index, found, keys } => describe_keys(py, graph, *index, found, keys),
+        Mismatch::Keys { index, found, keys } => return describe_keys(py, graph, *index, found, keys),
         Mismatch::Context { index, slot, found, owner } => {
             let node = &graph.nodes[*index];
             let part = match node.kind {
@@ -83,7 +86,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> (String, 
             )
         }
         Mismatch::Deeper { found } => ("a leaf".to_owned(), found_value(found)),
-    }
+    })
 }
 
 fn describe_keys(
@@ -92,17 +95,16 @@ fn describe_keys(
     index: usize,
     found: &Bound<'_, PyAny>,
     keys: &[Bound<'_, PyAny>],
-) -> (String, String) {
+) -> PyResult<(String, String)> {
     let node = &graph.nodes[index];
     let first = node.kind.first_key().unwrap_or(0);
-    let expected: Vec<Bound<'_, PyAny>> =
-        graph.slots_of(node)[first..].iter().flatten().map(|key| key.bind(py).clone()).collect();
-    let (missing, extra) = (without(&expected, keys), without(keys, &expected));
+    let expected = gathered(graph.slots_of(node)[first..].iter().flatten().map(|key| key.bind(py).clone()))?;
+    let (missing, extra) = (without(&expected, keys)?, without(keys, &expected)?);
     let name = with_article(&class_of(found));
     if missing.is_empty() && extra.is_empty() {
         let text = |keys: &[Bound<'_, PyAny>]| list(&keys.iter().take(MOST_KEYS + 1).map(show).collect::<Vec<_>>());
         let what = format!("{name} with the same keys in another order, {}", text(keys));
-        return (format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what);
+        return Ok((format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what));
     }
     let mut differences = Vec::new();
     if !missing.is_empty() {
@@ -111,22 +113,34 @@ fn describe_keys(
     if !extra.is_empty() {
         differences.push(format!("with {} besides", list(&extra)));
     }
-    (expected_node(py, graph, index), format!("{name} {}", differences.join(" and ")))
+    Ok((expected_node(py, graph, index), format!("{name} {}", differences.join(" and "))))
 }
 
 /// Those of some keys that are not among others, as far as a message lists them.
-fn without(these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]) -> Vec<String> {
+fn without(these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]) -> PyResult<Vec<String>> {
     // By hash first: the dicts may be wide. The hash of a key that has none is a place of its own.
     let hash = |key: &Bound<'_, PyAny>| values::hash(key).unwrap_or(key.as_ptr() as u64);
-    let mut places: HashMap<u64, Vec<&Bound<'_, PyAny>>, DefaultHashBuilder> = HashMap::default();
+    let mut interrupts = Interrupts::new();
+    let mut hashed: Vec<(u64, &Bound<'_, PyAny>)> = Vec::new();
     for key in those {
-        places.entry(hash(key)).or_default().push(key);
+        interrupts.after(key.py(), 1)?;
+        hashed.grow((hash(key), key))?;
     }
-    let is_among = |key: &Bound<'_, PyAny>| {
-        let others = places.get(&hash(key)).map_or(&[][..], Vec::as_slice);
-        others.iter().any(|other| values::equal(key, other).unwrap_or(false))
-    };
-    these.iter().filter(|key| !is_among(key)).take(MOST_KEYS + 1).map(show).collect()
+    hashed.sort_unstable_by_key(|(hash, _)| *hash);
+    let mut texts = Vec::new();
+    for key in these {
+        interrupts.after(key.py(), 1)?;
+        let wanted = hash(key);
+        let first = hashed.partition_point(|(hash, _)| *hash < wanted);
+        let others = hashed[first..].iter().take_while(|(hash, _)| *hash == wanted);
+        if !others.into_iter().any(|(_, other)| values::equal(key, other).unwrap_or(false)) {
+            texts.push(show(key));
+        }
+        if texts.len() > MOST_KEYS {
+            break;
+        }
+    }
+    Ok(texts)
 }
 
 fn list(items: &[String]) -> String {

@@ -14,6 +14,7 @@ mod map;
 mod matching;
 mod mismatch;
 mod nodes;
+mod reading;
 mod rules;
 mod unflatten;
 mod walker;

@@ -8,9 +8,10 @@ use pyo3::types::{PyString, PyType};
 
 use super::apart::{Failure, meta_values, take_apart};
 use super::key_order::sorted_places;
+use super::reading::{deque_items, ordered_entries};
 use super::walker::{Sink, Walker};
-use crate::errors::{Family, error};
 use crate::ffi::{self, DictEntries, Raw};
+use crate::limits::{CALL, Grow, gathered};
 use crate::registry::{Manner, Registration};
 use crate::spec::Order;
 use crate::structure::{Kind, Node};
@@ -56,10 +57,11 @@ impl Walker {
         }
         let base = self.agenda.len();
         let mut taken = 0;
-        if self.takes_directly::<S>() {
+        if self.takes_directly::<S>(items.len()) {
             while taken < items.len() && self.take_directly(py, items[taken], sink)? {
                 taken += 1;
             }
+            self.interrupts.count(taken);
         }
         self.agenda.extend_borrowed(&items[taken..])?;
         self.enter(py, node, base, sink)
@@ -75,12 +77,13 @@ impl Walker {
         factory: Option<&Bound<'_, PyAny>>,
         sink: &mut S,
     ) -> PyResult<()> {
-        let node = self.draft.open(kind, ffi::dict_len(dict))?;
+        let arity = ffi::dict_len(dict);
+        let node = self.draft.open(kind, arity)?;
         if let Some(factory) = factory {
             self.draft.add_slot(kind, 0, factory)?;
         }
         let base = self.agenda.len();
-        let mut takes_directly = self.takes_directly::<S>();
+        let mut takes_directly = self.takes_directly::<S>(arity);
         // SAFETY: `dict` is a live dict, and nothing in the loop runs Python code: keys are hashed where that runs none.
         for (key, value) in unsafe { DictEntries::new(dict) } {
             self.draft.add_key(py, key)?;
@@ -92,6 +95,7 @@ impl Walker {
             }
             self.agenda.push_borrowed(value)?;
         }
+        self.interrupts.count(arity);
         self.enter(py, node, base, sink)
     }
 
@@ -122,32 +126,21 @@ impl Walker {
 
     fn open_ordered_dict<S: Sink>(&mut self, dict: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
         let py = dict.py();
-        // Its order is not that of the table it is built on, so it is asked for its keys.
-        let reading = |walker: &Self, raised| walker.noted(py, raised, "reading the OrderedDict", walker.depth());
-        let keys = dict.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
-        let keys = keys.map_err(|raised| reading(self, raised))?;
-        let node = self.draft.open(Kind::OrderedDict, keys.len())?;
+        let entries = ordered_entries(dict, &|| self.here(py))?;
+        let node = self.draft.open(Kind::OrderedDict, entries.len())?;
         let base = self.agenda.len();
-        for key in keys {
-            let Some(value) = ffi::dict_get(dict, &key).map_err(|raised| reading(self, raised))? else {
-                let path = self.here(py);
-                let message = format!(
-                    "the OrderedDict {} lost the key {} while it was read: don't change a tree while it is walked",
-                    path.place(),
-                    crate::errors::quote(&key)
-                );
-                return Err(error(py, Family::Value, Some(&path), &message));
-            };
+        for (key, value) in entries {
             self.draft.add_slot(Kind::OrderedDict, 0, &key)?;
             self.agenda.push_owned(value)?;
         }
+        self.interrupts.count(self.agenda.len() - base);
         self.enter(py, node, base, sink)
     }
 
     fn open_deque<S: Sink>(&mut self, deque: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
         let py = deque.py();
         let maxlen = deque.getattr(intern!(py, "maxlen"))?;
-        let items = deque.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let items = deque_items(deque, &|| self.here(py))?;
         let node = self.draft.open(Kind::Deque, items.len())?;
         self.draft.add_slot(Kind::Deque, 0, &maxlen)?;
         let base = self.agenda.len();
@@ -166,17 +159,15 @@ impl Walker {
         sink: &mut S,
     ) -> PyResult<()> {
         let py = dict.py();
-        // SAFETY: a live dict; the entries are owned before Python code runs.
-        let entries = unsafe { DictEntries::new(ffi::raw(dict)) };
-        let entries: Vec<_> = entries.map(|(key, value)| (ffi::own(py, key), ffi::own(py, value))).collect();
-        let keys: Vec<_> = entries.iter().map(|(key, _)| key.clone()).collect();
+        let entries = ffi::dict_entries(dict)?;
+        let keys = gathered(entries.iter().map(|(key, _)| key.clone()))?;
         let by_key = sorted_places(py, &keys, &|| self.here(py))?;
         let node = self.draft.open(kind, entries.len())?;
         if let Some(factory) = factory {
             self.draft.add_slot(kind, 0, factory)?;
         }
         let base = self.agenda.len();
-        let mut places = vec![0u32; entries.len()];
+        let mut places = gathered(std::iter::repeat_n(0u32, entries.len()))?;
         for (place, original) in (0u32..).zip(&by_key) {
             let (key, value) = &entries[*original];
             places[*original] = place;
@@ -184,7 +175,7 @@ impl Walker {
             self.agenda.push_owned(value.clone())?;
         }
         if !places.is_sorted() {
-            self.draft.orders.push(Order { node, sorted_places: places.into_boxed_slice() });
+            self.draft.orders.grow(Order { node, sorted_places: places.into_boxed_slice() })?;
         }
         self.enter(py, node, base, sink)
     }
@@ -210,6 +201,7 @@ impl Walker {
                 Err(failure) => Err(self.explain(py, &registration, failure)),
             };
         }
+        self.interrupts.count(CALL);
         let parts = match take_apart(&registration, &object) {
             Ok(parts) => parts,
             Err(failure) => return Err(self.explain(py, &registration, failure)),

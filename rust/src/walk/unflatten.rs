@@ -5,8 +5,9 @@ use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple
 
 use super::assemble::assemble;
 use super::nodes::node_name;
-use crate::errors::{Family, add_note, error, no_memory, type_error};
+use crate::errors::{Family, add_note, error, type_error};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
+use crate::limits::{CALL, Grow, Interrupts, gathered};
 use crate::spec::{Graph, Place, key_path};
 
 /// A container whose children are being made: its node, and how many are missing.
@@ -75,7 +76,9 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
             ),
         )
     };
+    let mut interrupts = Interrupts::new();
     for leaf in leaves.try_iter().map_err(no_iterable)? {
+        interrupts.after(leaves.py(), 1)?;
         if refs.len() == wanted && leaves.len().is_err() {
             return Err(wrong_count(leaves.py(), wanted, &format!("{} or more", wanted + 1)));
         }
@@ -102,7 +105,7 @@ pub(crate) fn leaves_of<'py>(leaves: &Bound<'py, PyAny>, expected: usize) -> PyR
     if refs.len() != expected {
         return Err(wrong_count(py, expected, &refs.len().to_string()));
     }
-    Ok((0..expected).filter_map(|index| refs.take(py, index)).collect())
+    gathered((0..expected).filter_map(|index| refs.take(py, index)))
 }
 
 /// The tree of this structure with these leaves.
@@ -121,6 +124,7 @@ pub(super) fn unflatten_refs<'py>(py: Python<'py>, graph: &Graph, mut leaves: Re
 
 fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut Memory) -> PyResult<Bound<'py, PyAny>> {
     let Memory { stack, around } = memory;
+    let mut interrupts = Interrupts::new();
     let mut next_leaf = 0;
     let mut open = Open { node: OUTSIDE, missing: 1 };
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -129,12 +133,12 @@ fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut 
             next_leaf += node.arity as usize;
             open.missing -= node.arity;
         } else {
-            around.try_reserve(1).map_err(no_memory)?;
-            around.push(Open { missing: open.missing - 1, ..open });
+            around.grow(Open { missing: open.missing - 1, ..open })?;
             open = Open { node: index, missing: node.arity };
         }
         while open.missing == 0 && open.node != OUTSIDE {
             let node = &graph.nodes[open.node];
+            interrupts.after(py, if node.kind.is_registered() { CALL } else { 1 + node.arity as usize })?;
             if let Err(raised) = assemble(py, node, graph.slots_of(node), graph.order_of(open.node), stack) {
                 return Err(located(py, graph, around, open.node, raised));
             }

@@ -11,6 +11,7 @@ use super::Rules;
 use super::agenda::Agenda;
 use crate::errors::{Family, KeyPath, add_note, error, no_memory};
 use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, TypeAddress};
+use crate::limits::{CALL, Interrupts};
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
 use crate::structure::{Kind, Node};
@@ -46,10 +47,10 @@ struct Frame {
 }
 
 const ROOT: u32 = u32::MAX;
+/// The leaves of a wider container are taken one by one, since nobody can interrupt those that are taken at once.
+const MOST_AT_ONCE: usize = 1 << 22;
 /// How deep a tree is before it is first looked at for a circle; then at twice that depth, and so on.
 const FIRST_CIRCLE_CHECK: usize = 32;
-/// How many containers are opened between two looks at pending signals.
-const OPENS_PER_SIGNAL_CHECK: u32 = 1 << 16;
 
 /// The state of a walk.
 pub(super) struct Walker {
@@ -60,7 +61,7 @@ pub(super) struct Walker {
     /// The class of the last leaf. Some leaf of it is alive as long as no Python code runs.
     last_leaf: TypeAddress,
     next_circle_check: usize,
-    until_signal_check: u32,
+    pub(super) interrupts: Interrupts,
 }
 
 thread_local! {
@@ -116,7 +117,7 @@ impl Walker {
             draft,
             last_leaf: 0,
             next_circle_check: FIRST_CIRCLE_CHECK,
-            until_signal_check: OPENS_PER_SIGNAL_CHECK,
+            interrupts: Interrupts::new(),
         };
         walker.agenda.push_borrowed(ffi::raw(tree))?;
         walker.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
@@ -219,6 +220,7 @@ impl Walker {
         if S::KEEP {
             self.draft.add_leaves(1);
         }
+        self.interruptible(py, if S::QUIET { 1 } else { CALL })?;
         if S::QUIET {
             let Some(leaf) = self.agenda.take(py, index) else { return Ok(true) };
             return sink.leaf(leaf);
@@ -251,10 +253,10 @@ impl Walker {
         is_leaf
     }
 
-    /// Whether leaves can be taken straight from their container.
+    /// Whether leaves can be taken straight from their container of so many children.
     #[inline]
-    pub(super) fn takes_directly<S: Sink>(&self) -> bool {
-        S::QUIET && self.rules.is_leaf.is_none()
+    pub(super) fn takes_directly<S: Sink>(&self, children: usize) -> bool {
+        S::QUIET && children <= MOST_AT_ONCE && self.rules.is_leaf.is_none()
     }
 
     /// Takes a leaf straight from its container, where it is known to be one.
@@ -274,6 +276,7 @@ impl Walker {
     #[inline]
     pub(super) fn enter<S: Sink>(&mut self, py: Python<'_>, node: u32, base: usize, sink: &mut S) -> PyResult<()> {
         let end = self.agenda.len();
+        self.interruptible(py, 1)?;
         if S::KEEP && base == end {
             return self.draft.close(node);
         }
@@ -285,13 +288,19 @@ impl Walker {
         if self.frames.len() >= self.next_circle_check {
             self.check_circle(py)?;
         }
-        self.until_signal_check -= 1;
-        if self.until_signal_check == 0 {
-            self.until_signal_check = OPENS_PER_SIGNAL_CHECK;
-            self.pin();
-            py.check_signals()?;
-        }
         Ok(())
+    }
+
+    /// Looks at pending signals, where so many steps make it time.
+    #[inline]
+    fn interruptible(&mut self, py: Python<'_>, steps: usize) -> PyResult<()> {
+        if self.interrupts.are_due(steps) { self.look(py) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn look(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.pin();
+        py.check_signals()
     }
 
     #[inline]
@@ -376,11 +385,6 @@ impl Walker {
             })
             .collect();
         key_path(py, &self.draft.nodes, self.draft.slots.as_slice(), &places)
-    }
-
-    /// How many frames lead to the child that is being visited.
-    pub(super) fn depth(&self) -> usize {
-        self.frames.len()
     }
 
     /// The path of the child that is being visited.

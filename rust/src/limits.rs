@@ -1,0 +1,88 @@
+//! Where memory ends or the user interrupts: what long loops ask on their way.
+
+use pyo3::prelude::*;
+
+use crate::errors::no_memory;
+
+/// How many steps, of some nanoseconds each, lie between two looks at pending signals.
+const STEPS: usize = 1 << 16;
+
+/// The steps that a call of user code counts: it may take any time, and a function written in C looks at no signals.
+pub(crate) const CALL: usize = STEPS / 32;
+
+/// Says when a long loop has to look at pending signals, so that Ctrl-C is answered soon.
+///
+/// A look may run any Python code (a signal's handler, from 3.12 on the collector too): nothing borrowed from a container
+/// may be held over it.
+pub(crate) struct Interrupts {
+    left: usize,
+}
+
+impl Interrupts {
+    pub(crate) const fn new() -> Self {
+        Self { left: STEPS }
+    }
+
+    /// Counts steps that were taken where nothing could be looked at.
+    #[inline]
+    pub(crate) fn count(&mut self, steps: usize) {
+        self.left = self.left.saturating_sub(steps);
+    }
+
+    /// Counts steps; `true` where it is time for a look.
+    #[inline]
+    pub(crate) fn are_due(&mut self, steps: usize) -> bool {
+        if steps < self.left {
+            self.left -= steps;
+            return false;
+        }
+        self.left = STEPS;
+        true
+    }
+
+    /// Counts steps, and looks where it is time.
+    #[inline]
+    pub(crate) fn after(&mut self, py: Python<'_>, steps: usize) -> PyResult<()> {
+        if self.are_due(steps) { py.check_signals() } else { Ok(()) }
+    }
+}
+
+/// Collections that say so where there is no memory for more: the standard ones end the process.
+pub(crate) trait Grow<T> {
+    /// Adds one more; says whether the collection has grown by it.
+    fn grow(&mut self, item: T) -> PyResult<bool>;
+
+    /// Adds all of them.
+    fn grow_by(&mut self, items: impl IntoIterator<Item = T>) -> PyResult<()> {
+        items.into_iter().try_for_each(|item| self.grow(item).map(|_| ()))
+    }
+}
+
+impl<T> Grow<T> for Vec<T> {
+    #[inline]
+    fn grow(&mut self, item: T) -> PyResult<bool> {
+        self.try_reserve(1).map_err(no_memory)?;
+        self.push(item);
+        Ok(true)
+    }
+}
+
+/// The items as a `Vec`.
+pub(crate) fn gathered<T>(items: impl IntoIterator<Item = T>) -> PyResult<Vec<T>> {
+    let items = items.into_iter();
+    let mut gathered = Vec::new();
+    gathered.try_reserve(items.size_hint().0).map_err(no_memory)?;
+    gathered.grow_by(items)?;
+    Ok(gathered)
+}
+
+/// The items of an iterable as a `Vec`; one without an end ends in `MemoryError` or Ctrl-C.
+pub(crate) fn gathered_from<'py>(items: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut interrupts = Interrupts::new();
+    let mut gathered = Vec::new();
+    for item in items.try_iter()? {
+        gathered.grow(item?)?;
+        interrupts.after(items.py(), 1)?;
+    }
+    Ok(gathered)
+}
