@@ -38,10 +38,15 @@ def notes(error: BaseException) -> str:
     return "\n".join(getattr(error, "__notes__", ()))
 
 
-def run_python(source: str, *, timeout: float = 60, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run `source` in a fresh interpreter that finds the test classes; by default it must end well."""
+def run_python(
+    source: str, *, timeout: float = 60, check: bool = True, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `source` in a fresh interpreter that finds the test classes; by default it must end well.
+
+    `variables` are set in its environment.
+    """
     folder = str(Path(__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": folder}
+    environment = {**os.environ, "PYTHONPATH": folder, **variables}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", source],
         cwd=folder,  # -c looks here first, and at the top of the project lies the package without its native module

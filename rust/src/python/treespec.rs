@@ -8,8 +8,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple, PyType};
 
-use crate::errors::{no_memory, quote, type_error};
-use crate::spec::{Graph, wrong_result};
+use crate::errors::{add_note, no_memory, quote, type_error};
+use crate::spec::{Graph, Where, wrong_result};
 use crate::structure::Kind;
 use crate::values;
 use crate::walk::{self, Rules};
@@ -32,6 +32,28 @@ fn spec_argument<'a, 'py>(argument: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound
     argument
         .cast::<TreeSpec>()
         .map_err(|_| type_error(argument.py(), &format!("expected a TreeSpec, got {}", quote(argument))))
+}
+
+fn check_callable(caller: &str, name: &str, function: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match function {
+        Some(function) if !function.is_callable() => {
+            let message = format!("{caller} expects a function or None as {name}, got {}", quote(function));
+            Err(type_error(function.py(), &message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a call of a user's function gives; its exception gains a note with the place.
+fn noted<'py>(
+    py: Python<'py>,
+    function: &str,
+    place: Where<'_>,
+    call: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    call().inspect_err(|raised| {
+        add_note(py, raised, &format!("clika_pytree: raised by {function} {}", place().place()));
+    })
 }
 
 #[pymethods]
@@ -262,17 +284,21 @@ impl TreeSpec {
         f_node: Option<&Bound<'_, PyAny>>,
         f_leaf: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let ask = |name: &str, function: Option<&Bound<'_, PyAny>>, graph: Graph| -> PyResult<Option<Graph>> {
-            let Some(function) = function else { return Ok(None) };
-            let result = function.call1((Self(graph),))?;
+        check_callable("transform()", "f_node", f_node)?;
+        check_callable("transform()", "f_leaf", f_leaf)?;
+        let ask = |name: &str, function: &Bound<'_, PyAny>, graph: Graph, place: Where<'_>| {
+            let result = noted(py, name, place, || function.call1((Self(graph),)))?;
             match result.cast::<Self>() {
                 Ok(spec) => spec.get().0.subtree(py, 0).map(Some),
-                Err(_) => Err(wrong_result(name, &result)),
+                Err(_) => Err(wrong_result(name, &result, &place())),
             }
         };
-        let node = |level: Graph| ask("f_node", f_node, level);
-        let leaf = || match f_leaf {
-            Some(_) => ask("f_leaf", f_leaf, Graph::leaf(py, self.0.none_is_leaf)?),
+        let node = |level: Graph, place: Where<'_>| match f_node {
+            Some(f_node) => ask("f_node", f_node, level, place),
+            None => Ok(None),
+        };
+        let leaf = |place: Where<'_>| match f_leaf {
+            Some(f_leaf) => ask("f_leaf", f_leaf, Graph::leaf(py, self.0.none_is_leaf)?, place),
             None => Ok(None),
         };
         self.0.transform(py, &node, &leaf).map(Self)
@@ -299,25 +325,30 @@ impl TreeSpec {
         f_leaf: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = leaves.py();
+        check_callable("walk()", "f_node", f_node)?;
+        check_callable("walk()", "f_leaf", f_leaf)?;
         let mut taken = walk::leaves_of(leaves, self.0.num_leaves)?;
         if let Some(f_leaf) = f_leaf {
-            taken = taken.iter().map(|leaf| f_leaf.call1((leaf,))).collect::<PyResult<_>>()?;
+            let call =
+                |(number, leaf)| noted(py, "f_leaf", &|| self.0.path_of_leaf(py, number), || f_leaf.call1((leaf,)));
+            taken = taken.into_iter().enumerate().map(call).collect::<PyResult<_>>()?;
         }
-        self.0.fold(py, taken, &|level, children| {
+        let Some(f_node) = f_node else {
+            return walk::unflatten(&self.0, PyList::new(py, taken)?.as_any());
+        };
+        self.0.fold(py, taken, |level, children, place| {
             let level = Self(level);
-            match f_node {
-                Some(f_node) => f_node.call1((level.r#type(py)?, level.context(py)?, children)),
-                None => walk::unflatten(&level.0, children.as_any()),
-            }
+            let (class, context) = (level.r#type(py)?, level.context(py)?);
+            noted(py, "f_node", place, || f_node.call1((class, context, children)))
         })
     }
 
     /// A digest of the structure, 32 hexadecimal digits: the same in every process, on every machine and Python version.
     ///
     /// For plain keys and contexts, two specs have the same digest just where they are equal. A class counts by its
-    /// `serialized_type_name`, else by module and qualified name. Raises `PyTreeValueError`, naming class and path, for a
-    /// local class, a name that does not lead back to the class, or a context that is not plain and has no
-    /// `to_dumpable_context`.
+    /// `serialized_type_name`, else by module and qualified name; a namedtuple or dataclass by the names of its fields too.
+    /// Raises `PyTreeValueError`, naming class and path, for a local class, a name that does not lead back to the class,
+    /// or a context that is not plain and has no `to_dumpable_context`.
     ///
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure({"a": [1, 2]}).fingerprint() == crt.tree_structure({"a": [3, 4]}).fingerprint()

@@ -217,13 +217,13 @@ impl Registration {
 
     /// The name under which documents know the class, or None.
     #[getter]
-    fn serialized_type_name(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+    pub(crate) fn serialized_type_name(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.serialized_type_name.as_ref().map(|name| name.clone_ref(py))
     }
 
     /// The function that makes plain values of a context, or None.
     #[getter]
-    fn to_dumpable_context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+    pub(crate) fn to_dumpable_context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.to_dumpable_context.as_ref().map(|function| function.clone_ref(py))
     }
 

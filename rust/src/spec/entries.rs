@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::Graph;
 use crate::errors::{KeyPath, no_memory};
@@ -17,6 +17,23 @@ use crate::structure::{Kind, Node};
 pub(crate) struct Place {
     pub(crate) node: usize,
     pub(crate) child: usize,
+}
+
+/// The class of a node, for messages: `list`, `Point`.
+pub(crate) fn node_name(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>]) -> String {
+    let first = slots.first().and_then(Option::as_ref).map(|slot| slot.bind(py));
+    match (node.kind, first) {
+        (Kind::NamedTuple, Some(cls)) => {
+            let name = cls.cast::<PyType>().ok().and_then(|cls| cls.name().ok());
+            name.map_or_else(|| "namedtuple".to_owned(), |name| name.to_string())
+        }
+        (kind, Some(registration)) if kind.is_registered() => registration
+            .cast::<Registration>()
+            .map_or_else(|_| "a class".to_owned(), |registration| registration.get().class_name(py)),
+        (Kind::OrderedDict, _) => "OrderedDict".to_owned(),
+        (Kind::None, _) => "None".to_owned(),
+        (kind, _) => kind.name().to_owned(),
+    }
 }
 
 /// The entry of a child: an index, a key, a field name, or what a flatten function called it.

@@ -20,8 +20,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 pub(crate) use draft::Draft;
-pub(crate) use entries::{Place, entry_of, key_path};
-pub(crate) use rewrite::wrong_result;
+pub(crate) use entries::{Place, entry_of, key_path, node_name};
+pub(crate) use rewrite::{Where, wrong_result};
 
 use crate::ffi::{Raw, Slots};
 use crate::registry::{Registration, builtins};

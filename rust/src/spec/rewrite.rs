@@ -5,9 +5,12 @@ use pyo3::types::PyTuple;
 
 use super::algebra::shape_error;
 use super::{Graph, key_path};
-use crate::errors::{Family, error, quote};
+use crate::errors::{Family, KeyPath, error, quote};
 use crate::ffi::RefVec;
 use crate::structure::{Cursor, ShapeBuilder, Step};
+
+/// Asks for the place of a node; only errors do.
+pub(crate) type Where<'a> = &'a dyn Fn() -> KeyPath;
 
 impl Graph {
     /// The structure of one container with a leaf for every child.
@@ -52,8 +55,13 @@ impl Graph {
     }
 
     #[cold]
+    fn path_of_node(&self, py: Python<'_>, index: usize) -> KeyPath {
+        key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index))
+    }
+
+    #[cold]
     fn disagreement(&self, py: Python<'_>, index: usize, other: &Self, other_index: usize) -> PyErr {
-        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
+        let path = self.path_of_node(py, index);
         let shown = |graph: &Self, index: usize| {
             let text = graph.one_level(py, index).and_then(|level| level.repr(py));
             text.map_or_else(|_| graph.nodes[index].kind.name().to_owned(), |text| crate::errors::shorten(&text))
@@ -67,25 +75,30 @@ impl Graph {
         error(py, Family::Structure, Some(&path), &message)
     }
 
-    /// The structure with every container replaced by what `node` makes of it, every leaf by what `leaf` does.
+    /// The structure with every container replaced by what `node` makes of it, every leaf by what `leaf` does. Both can
+    /// ask for the place.
     pub(crate) fn transform(
         &self,
         py: Python<'_>,
-        node: &dyn Fn(Self) -> PyResult<Option<Self>>,
-        leaf: &dyn Fn() -> PyResult<Option<Self>>,
+        node: &dyn Fn(Self, Where<'_>) -> PyResult<Option<Self>>,
+        leaf: &dyn Fn(Where<'_>) -> PyResult<Option<Self>>,
     ) -> PyResult<Self> {
         let mut made = Made::default();
         let mut cursor = Cursor::new(&self.nodes);
+        let mut leaves = 0;
         while let Some(step) = cursor.enter() {
             match step {
-                Step::Leaf => match leaf()? {
-                    Some(replacement) => {
-                        self.check_same_mode(py, &replacement, "graft")?;
-                        made.subtree(&replacement, 0)?;
+                Step::Leaf => {
+                    match leaf(&|| self.path_of_leaf(py, leaves))? {
+                        Some(replacement) => {
+                            self.check_same_mode(py, &replacement, "graft")?;
+                            made.subtree(&replacement, 0)?;
+                        }
+                        None => made.leaf()?,
                     }
-                    None => made.leaf()?,
-                },
-                Step::Container(index) => match node(self.one_level(py, index)?)? {
+                    leaves += 1;
+                }
+                Step::Container(index) => match node(self.one_level(py, index)?, &|| self.path_of_node(py, index))? {
                     Some(replacement) => {
                         self.check_same_mode(py, &replacement, "graft")?;
                         self.check_replacement(py, index, &replacement)?;
@@ -108,7 +121,7 @@ impl Graph {
         if fits {
             return Ok(());
         }
-        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
+        let path = self.path_of_node(py, index);
         let message = format!(
             "f_node must return the spec of one container with {arity} leaves for the node {}, got {}",
             path.place(),
@@ -117,12 +130,13 @@ impl Graph {
         Err(error(py, Family::Structure, Some(&path), &message))
     }
 
-    /// Folds the structure from the leaves up: `node` gets a container and the results of its children.
+    /// Folds the structure from the leaves up: `node` gets a container and the results of its children, and can ask for
+    /// the place.
     pub(crate) fn fold<'py>(
         &self,
         py: Python<'py>,
         leaves: Vec<Bound<'py, PyAny>>,
-        node: &dyn Fn(Self, Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>>,
+        node: impl Fn(Self, Bound<'py, PyTuple>, Where<'_>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut leaves = leaves.into_iter();
         let mut stack: Vec<Bound<'py, PyAny>> = Vec::new();
@@ -137,7 +151,7 @@ impl Graph {
                 open.pop_if(|(index, base)| stack.len() - *base == self.nodes[*index].arity as usize)
             {
                 let children = PyTuple::new(py, stack.drain(base..).collect::<Vec<_>>())?;
-                stack.push(node(self.one_level(py, index)?, children)?);
+                stack.push(node(self.one_level(py, index)?, children, &|| self.path_of_node(py, index))?);
             }
         }
         stack.pop().ok_or_else(|| error(py, Family::LeafCount, None, "no leaves"))
@@ -187,8 +201,8 @@ impl Made {
     }
 }
 
-/// What a function of `transform` returned, as a structure.
-pub(crate) fn wrong_result(function: &str, result: &Bound<'_, PyAny>) -> PyErr {
-    let message = format!("{function} must return a TreeSpec, got {}", quote(result));
-    error(result.py(), Family::Type, None, &message)
+/// The error where a function of `transform` returned something else than a structure.
+pub(crate) fn wrong_result(function: &str, result: &Bound<'_, PyAny>, path: &KeyPath) -> PyErr {
+    let message = format!("{function} must return a TreeSpec, got {} for the node {}", quote(result), path.place());
+    error(result.py(), Family::Type, Some(path), &message)
 }

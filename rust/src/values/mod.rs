@@ -3,11 +3,13 @@
 //! `1`, `True` and `1.0` differ; floats compare by their bits; numpy scalars by dtype and bytes. The comparison looks
 //! into tuples, lists, dicts, sets, slices, namedtuples and dataclasses; other objects compare by their own `==`.
 
+mod bytes;
 mod equal;
 mod freeze;
 mod hash;
 mod parts;
 
+pub(crate) use bytes::{NoBytes, Writer};
 pub(crate) use equal::equal;
 pub(crate) use freeze::{freeze, thaw};
 pub(crate) use hash::{finished, hash, hash_within, quick_hash};

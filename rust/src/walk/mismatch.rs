@@ -2,10 +2,9 @@
 
 use pyo3::prelude::*;
 
-use super::nodes::node_name;
 use crate::errors::{self, Family, KeyPath, quote, show};
 use crate::limits::{Grow, Interrupts, gathered};
-use crate::spec::Graph;
+use crate::spec::{Graph, node_name};
 use crate::structure::Kind;
 use crate::values;
 

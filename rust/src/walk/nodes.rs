@@ -4,7 +4,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::PyString;
 
 use super::apart::{Failure, meta_values, take_apart};
 use super::key_order::sorted_places;
@@ -14,7 +14,7 @@ use crate::ffi::{self, DictEntries, Raw};
 use crate::limits::{CALL, Grow, gathered};
 use crate::registry::{Manner, Registration};
 use crate::spec::Order;
-use crate::structure::{Kind, Node};
+use crate::structure::Kind;
 
 impl Walker {
     /// Opens a built-in container or a namedtuple.
@@ -247,22 +247,5 @@ impl Walker {
     #[cold]
     fn explain(&self, py: Python<'_>, registration: &Bound<'_, Registration>, failure: Failure) -> PyErr {
         failure.explain(py, registration, &self.here(py))
-    }
-}
-
-/// The class of a node, for messages: `list`, `Point`.
-pub(super) fn node_name(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>]) -> String {
-    let first = slots.first().and_then(Option::as_ref).map(|slot| slot.bind(py));
-    match (node.kind, first) {
-        (Kind::NamedTuple, Some(cls)) => {
-            let name = cls.cast::<PyType>().ok().and_then(|cls| cls.name().ok());
-            name.map_or_else(|| "namedtuple".to_owned(), |name| name.to_string())
-        }
-        (kind, Some(registration)) if kind.is_registered() => registration
-            .cast::<Registration>()
-            .map_or_else(|_| "a class".to_owned(), |registration| registration.get().class_name(py)),
-        (Kind::OrderedDict, _) => "OrderedDict".to_owned(),
-        (Kind::None, _) => "None".to_owned(),
-        (kind, _) => kind.name().to_owned(),
     }
 }

@@ -4,11 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
 use super::assemble::assemble;
-use super::nodes::node_name;
 use crate::errors::{Family, add_note, error, type_error};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::limits::{CALL, Grow, Interrupts, gathered};
-use crate::spec::{Graph, Place, key_path};
+use crate::spec::{Graph, Place, key_path, node_name};
 
 /// A container whose children are being made: its node, and how many are missing.
 #[derive(Clone, Copy)]

@@ -340,7 +340,7 @@ impl Walker {
 
     fn node_name(&self, py: Python<'_>, node: &Node) -> String {
         let slots = &self.draft.slots.as_slice()[node.slot_range()];
-        super::nodes::node_name(py, node, slots)
+        crate::spec::node_name(py, node, slots)
     }
 
     /// Owns every child on the agenda: from here on Python code may run.
