@@ -18,6 +18,12 @@ pub(crate) struct Interrupts {
     left: usize,
 }
 
+impl Default for Interrupts {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Interrupts {
     pub(crate) const fn new() -> Self {
         Self { left: STEPS }
@@ -47,23 +53,23 @@ impl Interrupts {
     }
 }
 
-/// Collections that say so where there is no memory for more: the standard ones end the process.
+/// Collections that raise where there is no memory for more; the standard library ends the process.
 pub(crate) trait Grow<T> {
-    /// Adds one more; says whether the collection has grown by it.
-    fn grow(&mut self, item: T) -> PyResult<bool>;
+    /// Adds one more.
+    fn grow(&mut self, item: T) -> PyResult<()>;
 
     /// Adds all of them.
     fn grow_by(&mut self, items: impl IntoIterator<Item = T>) -> PyResult<()> {
-        items.into_iter().try_for_each(|item| self.grow(item).map(|_| ()))
+        items.into_iter().try_for_each(|item| self.grow(item))
     }
 }
 
 impl<T> Grow<T> for Vec<T> {
     #[inline]
-    fn grow(&mut self, item: T) -> PyResult<bool> {
+    fn grow(&mut self, item: T) -> PyResult<()> {
         self.try_reserve(1).map_err(no_memory)?;
         self.push(item);
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -85,4 +91,11 @@ pub(crate) fn gathered_from<'py>(items: &Bound<'py, PyAny>) -> PyResult<Vec<Boun
         interrupts.after(items.py(), 1)?;
     }
     Ok(gathered)
+}
+
+/// Adds to a text.
+pub(crate) fn write(text: &mut String, part: &str) -> PyResult<()> {
+    text.try_reserve(part.len()).map_err(no_memory)?;
+    text.push_str(part);
+    Ok(())
 }

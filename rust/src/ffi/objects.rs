@@ -186,6 +186,26 @@ pub(crate) fn tuple_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize)
     }
 }
 
+/// A tuple of new references to these objects.
+pub(crate) fn tuple_of_all<'py>(py: Python<'py>, items: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyTuple>> {
+    // SAFETY: the new tuple has room for the items and is filled before any Python code runs.
+    unsafe {
+        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(items.len().cast_signed()))?;
+        for (index, item) in items.iter().enumerate() {
+            ffi::PyTuple_SET_ITEM(tuple.as_ptr(), index.cast_signed(), item.clone().into_ptr());
+        }
+        Ok(tuple.cast_into_unchecked())
+    }
+}
+
+/// A list of these objects.
+pub(crate) fn list_of<'py>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    list_from(py, &mut RefVec::of(items)?, 0)
+}
+
 /// A tuple of these objects.
 pub(crate) fn tuple_of<'py>(
     py: Python<'py>,

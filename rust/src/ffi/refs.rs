@@ -65,11 +65,16 @@ impl RefVec {
         self.items.len()
     }
 
+    pub(crate) fn with_room(count: usize) -> PyResult<Self> {
+        let mut refs = Self::default();
+        refs.reserve(count)?;
+        Ok(refs)
+    }
+
     /// These objects, in their order.
     pub(crate) fn of<'py>(objects: impl IntoIterator<Item = Bound<'py, PyAny>>) -> PyResult<Self> {
         let objects = objects.into_iter();
-        let mut refs = Self::default();
-        refs.reserve(objects.size_hint().0)?;
+        let mut refs = Self::with_room(objects.size_hint().0)?;
         for object in objects {
             refs.push(object)?;
         }

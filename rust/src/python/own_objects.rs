@@ -9,13 +9,14 @@ use crate::values::{OwnHash, OwnObjects};
 /// How specs and registrations are hashed and compared where they are values in contexts.
 pub(crate) const OWN_OBJECTS: OwnObjects = OwnObjects { hash: own_hash, remember: remember_hash, parts: own_parts };
 
-fn own_hash<'py>(value: &Bound<'py, PyAny>) -> Option<OwnHash<'py>> {
-    let graph = &value.cast_exact::<TreeSpec>().ok()?.get().0;
+fn own_hash<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<OwnHash<'py>>> {
+    let Ok(spec) = value.cast_exact::<TreeSpec>() else { return Ok(None) };
+    let graph = &spec.get().0;
     if let Some(hash) = graph.known_hash() {
-        return Some(OwnHash::Known(hash));
+        return Ok(Some(OwnHash::Known(hash)));
     }
-    let (seed, items) = graph.hash_parts(value.py());
-    Some(OwnHash::Open { seed, items })
+    let (seed, items) = graph.hash_parts(value.py())?;
+    Ok(Some(OwnHash::Open { seed, items }))
 }
 
 fn remember_hash(value: &Bound<'_, PyAny>, hash: u64) {

@@ -4,7 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::treespec::TreeSpec;
+use crate::ffi::{RefVec, list_from};
 use crate::keys;
+use crate::limits::Interrupts;
 use crate::spec::Graph;
 use crate::walk::{self, Rules};
 
@@ -12,7 +14,13 @@ use crate::walk::{self, Rules};
 fn pairs<'py>(graph: &Graph, leaves: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyList>> {
     let py = leaves.py();
     let paths = graph.key_paths(py)?.bind(py);
-    PyList::new(py, paths.iter().zip(leaves.iter()).collect::<Vec<_>>())
+    let mut interrupts = Interrupts::new();
+    let mut pairs = RefVec::with_room(leaves.len())?;
+    for (path, leaf) in paths.iter().zip(leaves.iter()) {
+        interrupts.after(py, 1)?;
+        pairs.push((path, leaf).into_pyobject(py)?.into_any())?;
+    }
+    list_from(py, &mut pairs, 0)
 }
 
 /// The leaves, each with its key path, and the structure of a tree: `([(path, leaf), ...], TreeSpec)`.
@@ -73,7 +81,7 @@ pub(crate) fn tree_paths<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let py = tree.py();
     let graph = walk::structure(tree, Rules::new(py, is_leaf, none_is_leaf, namespace)?)?;
-    Ok(graph.paths(py)?.bind(py).to_list())
+    graph.paths(py)?.bind(py).as_sequence().to_list()
 }
 
 /// A tree with `fn(path, leaf)` in the place of every leaf.

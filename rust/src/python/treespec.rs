@@ -5,10 +5,13 @@
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple, PyType};
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use crate::errors::{add_note, no_memory, quote, type_error};
+use crate::ffi::{list_of, tuple_of};
+use crate::limits::{CALL, Interrupts};
 use crate::spec::{Graph, Where, wrong_result};
 use crate::structure::Kind;
 use crate::values;
@@ -95,7 +98,10 @@ impl TreeSpec {
     #[getter]
     fn context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let root = self.0.root();
-        let keys = |first: usize| PyTuple::new(py, self.0.slots_of(root)[first..].iter().flatten().collect::<Vec<_>>());
+        let keys = |first: usize| {
+            let keys = self.0.slots_of(root)[first..].iter().flatten();
+            tuple_of(py, keys.map(|key| key.bind(py).clone()))
+        };
         let slot =
             |number| self.0.slot(py, root, number).map_or_else(|| py.None().into_bound(py), pyo3::Borrowed::to_owned);
         Ok(match root.kind {
@@ -135,7 +141,7 @@ impl TreeSpec {
     /// >>> crt.tree_structure({"a": [1, 2], "b": 3}).paths()
     /// [('a', 0), ('a', 1), ('b',)]
     fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        Ok(self.0.paths(py)?.bind(py).to_list())
+        self.0.paths(py)?.bind(py).as_sequence().to_list()
     }
 
     /// The path of every leaf as a tuple of keys, in the order of the leaves; `keystr` writes one as text.
@@ -144,7 +150,7 @@ impl TreeSpec {
     /// >>> [crt.keystr(path) for path in crt.tree_structure({"a": [1, 2], "b": 3}).key_paths()]
     /// ["['a'][0]", "['a'][1]", "['b']"]
     fn key_paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        Ok(self.0.key_paths(py)?.bind(py).to_list())
+        self.0.key_paths(py)?.bind(py).as_sequence().to_list()
     }
 
     /// The structures of the root's children.
@@ -155,7 +161,9 @@ impl TreeSpec {
     fn children(&self, py: Python<'_>) -> PyResult<Vec<Self>> {
         let mut children = Vec::new();
         children.try_reserve_exact(self.num_children()).map_err(no_memory)?;
+        let mut interrupts = Interrupts::new();
         for index in self.0.children_of(0) {
+            interrupts.after(py, CALL / 64)?;
             children.push(Self(self.0.subtree(py, index)?));
         }
         Ok(children)
@@ -329,12 +337,14 @@ impl TreeSpec {
         check_callable("walk()", "f_leaf", f_leaf)?;
         let mut taken = walk::leaves_of(leaves, self.0.num_leaves)?;
         if let Some(f_leaf) = f_leaf {
-            let call =
-                |(number, leaf)| noted(py, "f_leaf", &|| self.0.path_of_leaf(py, number), || f_leaf.call1((leaf,)));
-            taken = taken.into_iter().enumerate().map(call).collect::<PyResult<_>>()?;
+            let mut interrupts = Interrupts::new();
+            for (number, leaf) in taken.iter_mut().enumerate() {
+                interrupts.after(py, CALL)?;
+                *leaf = noted(py, "f_leaf", &|| self.0.path_of_leaf(py, number), || f_leaf.call1((&*leaf,)))?;
+            }
         }
         let Some(f_node) = f_node else {
-            return walk::unflatten(&self.0, PyList::new(py, taken)?.as_any());
+            return walk::unflatten(&self.0, list_of(py, taken)?.as_any());
         };
         self.0.fold(py, taken, |level, children, place| {
             let level = Self(level);
@@ -383,8 +393,14 @@ impl TreeSpec {
         slf.get().0.hash(slf.py(), slf.as_ptr() as usize)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.repr(py)
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        PyString::from_bytes(py, self.0.repr(py)?.as_bytes())
+    }
+
+    /// Its own memory, without that of the objects it refers to.
+    fn __sizeof__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        let object: usize = slf.get_type().getattr(intern!(slf.py(), "__basicsize__"))?.extract()?;
+        Ok(object + slf.get().0.size_of_arrays())
     }
 
     #[expect(clippy::unused_self, reason = "a special method")]

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use super::{Graph, Order};
 use crate::errors::{Family, error};
 use crate::ffi::RefVec;
+use crate::limits::{Grow, Interrupts, gathered};
 use crate::structure::{Cursor, Kind, Node, ShapeBuilder, ShapeError, Step};
 
 impl Graph {
@@ -14,7 +15,7 @@ impl Graph {
         let mut shape = ShapeBuilder::default();
         shape.leaves(1).map_err(shape_error)?;
         let nodes = shape.finish().map_err(shape_error)?;
-        Ok(Self::new(py, nodes, RefVec::default().drain_to_slots()?, Box::default(), none_is_leaf))
+        Self::new(py, nodes, RefVec::default().drain_to_slots()?, Box::default(), none_is_leaf)
     }
 
     /// The structure that begins at a node; of a run, one leaf.
@@ -27,11 +28,12 @@ impl Graph {
         let first_slot = root.slots_at;
         let end_slot = self.nodes.get(end).map_or(self.slots.raw().len(), |next| next.slots_at as usize);
         let rebase = |node: &Node| Node { slots_at: node.slots_at - first_slot, ..*node };
-        let nodes = self.nodes[index..end].iter().map(rebase).collect();
+        let nodes = gathered(self.nodes[index..end].iter().map(rebase))?.into_boxed_slice();
         let mut slots = RefVec::default();
         self.copy_slots(&mut slots, first_slot as usize..end_slot)?;
-        let orders = self.orders_within(index, end, 0);
-        Ok(Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf))
+        let mut orders = Vec::new();
+        self.copy_orders(&mut orders, index..end, 0)?;
+        Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf)
     }
 
     /// This structure with `inner` in the place of every leaf.
@@ -40,36 +42,43 @@ impl Graph {
         let mut shape = ShapeBuilder::default();
         let mut slots = RefVec::default();
         let mut orders = Vec::new();
+        let mut interrupts = Interrupts::new();
         for (index, node) in self.nodes.iter().enumerate() {
+            interrupts.after(py, 1 + node.slot_range().len())?;
             if !node.is_leaves() {
-                orders.extend(self.orders_within(index, index + 1, shape.len()));
+                self.copy_orders(&mut orders, index..index + 1, shape.len())?;
                 shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
                 self.copy_slots(&mut slots, node.slot_range())?;
             } else if inner.is_leaf() {
                 shape.leaves(node.arity).map_err(shape_error)?;
             } else {
                 for _ in 0..node.arity {
-                    orders.extend(inner.orders_within(0, inner.nodes.len(), shape.len()));
+                    interrupts.after(py, inner.nodes.len() + inner.slots.raw().len())?;
+                    inner.copy_orders(&mut orders, 0..inner.nodes.len(), shape.len())?;
                     inner.replay(&mut shape).map_err(shape_error)?;
                     inner.copy_slots(&mut slots, 0..inner.slots.raw().len())?;
                 }
             }
         }
         let nodes = shape.finish().map_err(shape_error)?;
-        Ok(Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf))
+        Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf)
     }
 
     /// Whether `other` has this structure at its top: wherever this one has a leaf, `other` may have anything.
     pub(crate) fn is_prefix(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
         self.check_same_mode(py, other, "compare")?;
         let (mut ours, mut theirs) = (Cursor::new(&self.nodes), Cursor::new(&other.nodes));
+        let mut interrupts = Interrupts::new();
         while let (Some(our_step), Some(their_step)) = (ours.enter(), theirs.enter()) {
+            interrupts.after(py, 1)?;
             match (our_step, their_step) {
-                (Step::Leaf, Step::Leaf) => {}
+                (Step::Leaf, Step::Leaf) => {
+                    ours.pass_leaves_with(&mut theirs);
+                }
                 (Step::Leaf, Step::Container(index)) => theirs.leave(index),
                 (Step::Container(_), Step::Leaf) => return Ok(false),
                 (Step::Container(our_index), Step::Container(their_index)) => {
-                    if !self.same_node(py, our_index, other, their_index)? {
+                    if !self.same_node(py, our_index, other, their_index, &mut interrupts)? {
                         return Ok(false);
                     }
                 }
@@ -79,13 +88,21 @@ impl Graph {
     }
 
     /// Whether two containers are of one kind and arity, with equal classes, keys and contexts.
-    pub(super) fn same_node(&self, py: Python<'_>, index: usize, other: &Self, other_index: usize) -> PyResult<bool> {
+    pub(super) fn same_node(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        other: &Self,
+        other_index: usize,
+        interrupts: &mut Interrupts,
+    ) -> PyResult<bool> {
         let (ours, theirs) = (&self.nodes[index], &other.nodes[other_index]);
         if ours.kind != theirs.kind || ours.arity != theirs.arity {
             return Ok(false);
         }
         let slots = self.slots.raw()[ours.slot_range()].iter().zip(&other.slots.raw()[theirs.slot_range()]);
         for (slot, (our_slot, their_slot)) in slots.enumerate() {
+            interrupts.after(py, 1)?;
             if let (Some(our_value), Some(their_value)) = (our_slot, their_slot)
                 && our_value != their_value
                 && !self.same_slot(py, index, slot, *our_value, *their_value)?
@@ -120,18 +137,22 @@ impl Graph {
         Ok(())
     }
 
-    /// The original key orders of a range of nodes, as they stand `length` nodes into another structure.
-    pub(super) fn orders_within(&self, start: usize, end: usize, length: usize) -> Vec<Order> {
-        let first = self.orders.partition_point(|order| (order.node as usize) < start);
-        let past = self.orders.partition_point(|order| (order.node as usize) < end);
-        self.orders[first..past]
-            .iter()
-            .map(|order| Order {
-                // The sum fits: the builder checks every index.
-                node: u32::try_from(order.node as usize - start + length).unwrap_or(u32::MAX),
-                sorted_places: order.sorted_places.clone(),
-            })
-            .collect()
+    /// Adds the original key orders of a range of nodes, as they stand `length` nodes into another structure.
+    pub(super) fn copy_orders(
+        &self,
+        target: &mut Vec<Order>,
+        nodes: std::ops::Range<usize>,
+        length: usize,
+    ) -> PyResult<()> {
+        let first = self.orders.partition_point(|order| (order.node as usize) < nodes.start);
+        let past = self.orders.partition_point(|order| (order.node as usize) < nodes.end);
+        for order in &self.orders[first..past] {
+            // The sum fits: the builder checks every index.
+            let node = u32::try_from(order.node as usize - nodes.start + length).unwrap_or(u32::MAX);
+            let sorted_places = gathered(order.sorted_places.iter().copied())?.into_boxed_slice();
+            target.grow(Order { node, sorted_places })?;
+        }
+        Ok(())
     }
 
     fn replay(&self, shape: &mut ShapeBuilder) -> Result<(), ShapeError> {

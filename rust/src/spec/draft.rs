@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use super::{Graph, Order, mix_slot};
 use crate::errors::no_memory;
 use crate::ffi::{Raw, RefVec};
+use crate::limits::gathered;
 use crate::structure::{Kind, Mixer, Node};
 
 /// Nodes and slots in the order of a walk, hashed as they come.
@@ -132,14 +133,15 @@ impl Draft {
     }
 
     pub(crate) fn order_of(&self, node: u32) -> Option<&[u32]> {
-        self.orders.iter().rev().find(|order| order.node == node).map(|order| &*order.sorted_places)
+        // Those of containers that were opened later have been dropped with them.
+        self.orders.last().filter(|order| order.node == node).map(|order| &*order.sorted_places)
     }
 
     /// The finished structure.
     pub(crate) fn finish(&mut self, none_is_leaf: bool) -> PyResult<Graph> {
         self.end_run()?;
         let slots = self.slots.drain_to_slots()?;
-        let nodes: Box<[Node]> = self.nodes.as_slice().into();
+        let nodes = gathered(self.nodes.iter().copied())?.into_boxed_slice();
         let mut orders = std::mem::take(&mut self.orders);
         orders.sort_by_key(|order| order.node);
         let orders = orders.into_boxed_slice();

@@ -8,9 +8,14 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::Graph;
 use crate::errors::{KeyPath, no_memory};
+use crate::ffi::{RefVec, tuple_from, tuple_of_all};
 use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
+use crate::limits::{Grow, Interrupts};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
+
+/// A key takes some steps' time to make.
+const PER_STEP: usize = 4;
 
 /// A child of a container, on the way to some place in a tree.
 #[derive(Clone, Copy, Debug)]
@@ -127,8 +132,9 @@ impl Graph {
 
     /// The path of every leaf as a tuple of what `name` makes of each step.
     fn paths_of<'py>(&self, py: Python<'py>, name: Name<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut paths = Vec::new();
-        paths.try_reserve_exact(self.num_leaves).map_err(no_memory)?;
+        let mut paths = RefVec::default();
+        paths.reserve(self.num_leaves)?;
+        let mut interrupts = Interrupts::new();
         // The open containers: their index, and the next child.
         let mut open: Vec<Place> = Vec::new();
         let mut steps: Vec<Bound<'py, PyAny>> = Vec::new();
@@ -136,19 +142,21 @@ impl Graph {
             if node.is_leaves() {
                 for _ in 0..node.arity {
                     self.step_in(py, name, &mut open, &mut steps)?;
-                    paths.push(PyTuple::new(py, &steps)?);
+                    interrupts.after(py, PER_STEP * (steps.len() + 1))?;
+                    paths.push(tuple_of_all(py, &steps)?.into_any())?;
                     steps.truncate(open.len().saturating_sub(1));
                 }
             } else {
                 self.step_in(py, name, &mut open, &mut steps)?;
-                open.push(Place { node: index, child: 0 });
+                interrupts.after(py, PER_STEP)?;
+                open.grow(Place { node: index, child: 0 })?;
             }
             while open.last().is_some_and(|place| place.child == self.nodes[place.node].arity as usize) {
                 open.pop();
                 steps.truncate(open.len().saturating_sub(1));
             }
         }
-        PyTuple::new(py, paths)
+        tuple_from(py, &mut paths, 0)
     }
 
     /// Names the step to the innermost container's next child.
@@ -160,7 +168,7 @@ impl Graph {
         steps: &mut Vec<Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         if let Some(place) = open.last_mut() {
-            steps.push(name(py, &self.nodes[place.node], self.slots.as_slice(), place.child)?);
+            steps.grow(name(py, &self.nodes[place.node], self.slots.as_slice(), place.child)?)?;
             place.child += 1;
         }
         Ok(())

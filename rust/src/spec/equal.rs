@@ -1,11 +1,11 @@
 //! Hash and equality of structures.
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use super::{Graph, key_path};
 use crate::errors::{Family, error};
 use crate::ffi::{self, Raw};
+use crate::limits::{Grow, Interrupts};
 use crate::registry::Registration;
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::{self, Unusable};
@@ -18,10 +18,11 @@ impl Graph {
             return Ok(hash);
         }
         let mut mixer = Mixer::new(self.shape_hash);
-        for (index, slot, value) in self.open_values(py) {
+        self.for_each_open_value(py, &mut |index, slot, value| {
             let hash = values::hash_within(&value, owner);
             mixer.add(hash.map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?);
-        }
+            Ok(())
+        })?;
         let hash = values::finished(mixer, 0);
         self.remember_hash(hash);
         Ok(hash)
@@ -38,18 +39,30 @@ impl Graph {
     }
 
     /// What the hash is mixed of: the hash of the shape, then the values that it leaves out.
-    pub(crate) fn hash_parts<'py>(&self, py: Python<'py>) -> (u64, Vec<Bound<'py, PyAny>>) {
-        (self.shape_hash, self.open_values(py).map(|(_, _, value)| value).collect())
+    pub(crate) fn hash_parts<'py>(&self, py: Python<'py>) -> PyResult<(u64, Vec<Bound<'py, PyAny>>)> {
+        let mut open = Vec::new();
+        self.for_each_open_value(py, &mut |_, _, value| open.grow(value))?;
+        Ok((self.shape_hash, open))
     }
 
-    /// The values that the hash of the shape leaves out, each with its node and slot.
-    fn open_values<'py>(&self, py: Python<'py>) -> impl Iterator<Item = (usize, usize, Bound<'py, PyAny>)> {
-        let slots =
-            self.nodes.iter().enumerate().flat_map(|(index, node)| value_slots(node).map(move |slot| (index, slot)));
-        slots.filter_map(move |(index, slot)| {
-            let value = self.slot(py, &self.nodes[index], slot)?;
-            values::quick_hash(py, ffi::raw(&value)).is_none().then(|| (index, slot, value.to_owned()))
-        })
+    /// Does something with every value that the hash of the shape leaves out, given its node and slot.
+    fn for_each_open_value<'py>(
+        &self,
+        py: Python<'py>,
+        deed: &mut dyn FnMut(usize, usize, Bound<'py, PyAny>) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let mut interrupts = Interrupts::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            interrupts.after(py, 1)?;
+            for slot in value_slots(node) {
+                interrupts.after(py, 1)?;
+                let Some(value) = self.slot(py, node, slot) else { continue };
+                if values::quick_hash(py, ffi::raw(&value)).is_none() {
+                    deed(index, slot, value.to_owned())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether two structures, of the objects at these addresses, are equal; may run the equality of contexts and
@@ -65,8 +78,11 @@ impl Graph {
         {
             return Ok(false);
         }
+        let mut interrupts = Interrupts::new();
         for (index, node) in self.nodes.iter().enumerate() {
+            interrupts.after(py, 1)?;
             for slot in node.slot_range() {
+                interrupts.after(py, 1)?;
                 let (Some(ours), Some(theirs)) = (self.slots.raw()[slot], other.slots.raw()[slot]) else { continue };
                 if ours != theirs && !self.same_slot(py, index, slot - node.slots_at as usize, ours, theirs)? {
                     return Ok(false);
@@ -78,16 +94,15 @@ impl Graph {
 
     /// What the structure is made of, as one value among others: its mode, its nodes, and its slots.
     pub(crate) fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let mut numbers = Vec::with_capacity(self.nodes.len() * 5);
+        let mut interrupts = Interrupts::new();
         let mut parts = vec![self.none_is_leaf.into_pyobject(py)?.to_owned().into_any()];
+        parts.grow(self.node_bytes(py)?.into_any())?;
         for node in &self.nodes {
-            numbers.push(node.kind as u8);
-            numbers.extend_from_slice(&node.arity.to_le_bytes());
             // The entries of a custom node are no part of the value.
             let counted = if node.kind == Kind::Custom { 2 } else { node.kind.slots(node.arity as usize) };
-            parts.extend((0..counted).filter_map(|slot| Some(self.slot(py, node, slot)?.to_owned())));
+            interrupts.after(py, 1 + counted)?;
+            parts.grow_by((0..counted).filter_map(|slot| Some(self.slot(py, node, slot)?.to_owned())))?;
         }
-        parts.push(PyBytes::new(py, &numbers).into_any());
         Ok(parts)
     }
 

@@ -32,15 +32,16 @@ impl Graph {
     /// The digest, in hexadecimal.
     pub(crate) fn fingerprint(&self, py: Python<'_>) -> PyResult<String> {
         let mut writer = Writer::new(py, VERSION)?;
-        writer.bytes.push(u8::from(self.none_is_leaf));
+        writer.put(&[u8::from(self.none_is_leaf)])?;
         for (index, node) in self.nodes.iter().enumerate() {
-            writer.bytes.push(node.kind as u8);
-            writer.bytes.extend_from_slice(&node.arity.to_le_bytes());
+            writer.put(&[node.kind as u8])?;
+            writer.put(&node.arity.to_le_bytes())?;
             if let Err(refusal) = self.write_slots(py, node, &mut writer) {
                 return Err(self.refused(py, index, refusal));
             }
+            writer.end_of_part()?;
         }
-        writer.finish(py)
+        writer.finish()
     }
 
     fn write_slots<'py>(&self, py: Python<'py>, node: &Node, writer: &mut Writer<'py>) -> Result<(), Refusal> {
@@ -98,7 +99,8 @@ fn write_value<'py>(
     writer.value(value).map_err(|refusal| match refusal {
         NoBytes::Unfit(reason) => Refusal::Unfit(format!("{what} is more than plain values: {reason}{way_out}")),
         NoBytes::Raised(raised) => raised.into(),
-    })
+    })?;
+    Ok(writer.end_of_part()?)
 }
 
 /// A registered class: its name, its namespace, and the fields of a dataclass.
@@ -107,7 +109,7 @@ fn write_class<'py>(registration: &Bound<'py, Registration>, writer: &mut Writer
     let record = registration.get();
     match record.serialized_type_name(py) {
         Some(name) => {
-            writer.bytes.push(b'S');
+            writer.put(b"S")?;
             writer.text(name.bind(py))?;
         }
         None => write_named(record.cls.bind(py), "the class", "give it a serialized_type_name, or ", writer)?,
@@ -155,7 +157,7 @@ fn write_named<'py>(
     if let (Some(module), Some(name)) = (attribute(intern!(py, "__module__"))?, attribute(intern!(py, "__qualname__"))?)
     {
         if found_by_name(&module, &name)?.is_some_and(|found| found.is(object)) {
-            writer.bytes.push(b'c');
+            writer.put(b"c")?;
             writer.text(&module)?;
             return Ok(writer.text(&name)?);
         }

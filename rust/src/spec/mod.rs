@@ -24,6 +24,7 @@ pub(crate) use entries::{Place, entry_of, key_path, node_name};
 pub(crate) use rewrite::{Where, wrong_result};
 
 use crate::ffi::{Raw, Slots};
+use crate::limits::Interrupts;
 use crate::registry::{Registration, builtins};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::quick_hash;
@@ -100,18 +101,21 @@ impl Graph {
         slots: Slots,
         orders: Box<[Order]>,
         none_is_leaf: bool,
-    ) -> Self {
+    ) -> PyResult<Self> {
+        let mut interrupts = Interrupts::new();
         let (mut mixer, mut has_open_values, mut num_leaves) = (Mixer::new(0), false, 0);
         for node in &nodes {
+            interrupts.after(py, 1)?;
             mixer.add_node(node.kind, node.arity);
             if node.is_leaves() {
                 num_leaves += node.arity as usize;
             }
             for (slot, value) in slots.raw()[node.slot_range()].iter().enumerate() {
+                interrupts.after(py, 1)?;
                 has_open_values |= mix_slot(py, &mut mixer, node.kind, slot, *value);
             }
         }
-        Self::with_hash(nodes, slots, orders, num_leaves, none_is_leaf, mixer, has_open_values)
+        Ok(Self::with_hash(nodes, slots, orders, num_leaves, none_is_leaf, mixer, has_open_values))
     }
 
     fn with_hash(
@@ -141,6 +145,12 @@ impl Graph {
 
     pub(crate) fn root(&self) -> &Node {
         &self.nodes[0]
+    }
+
+    /// The bytes of its arrays; the objects in its slots belong to others.
+    pub(crate) fn size_of_arrays(&self) -> usize {
+        let orders = self.orders.iter().map(|order| size_of_val(&*order.sorted_places)).sum::<usize>();
+        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + size_of_val(&*self.orders) + orders
     }
 
     /// Containers and leaves.
@@ -229,19 +239,23 @@ impl Graph {
 
     /// The namespaces that the nodes used: `""`, one name, or a tuple of names in the order of the nodes.
     pub(crate) fn namespace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut used: Vec<String> = Vec::new();
-        for node in self.nodes.iter().filter(|node| node.kind.is_registered()) {
+        let mut interrupts = Interrupts::new();
+        // A dict, for its order and for as many namespaces as there may be classes.
+        let used = PyDict::new(py);
+        for node in &self.nodes {
+            interrupts.after(py, 1)?;
             if let Some(registration) = self.registration(py, node) {
                 let namespace = &registration.get().namespace;
-                if !namespace.is_empty() && !used.contains(namespace) {
-                    used.push(namespace.clone());
+                if !namespace.is_empty() {
+                    used.set_item(namespace, ())?;
                 }
             }
         }
-        Ok(match used.as_slice() {
-            [] => "".into_pyobject(py)?.into_any(),
-            [only] => only.into_pyobject(py)?.into_any(),
-            _ => PyTuple::new(py, used)?.into_any(),
+        let names = used.keys();
+        Ok(match used.len() {
+            0 => "".into_pyobject(py)?.into_any(),
+            1 => names.get_item(0)?,
+            _ => names.to_tuple().into_any(),
         })
     }
 

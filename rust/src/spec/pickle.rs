@@ -2,12 +2,13 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple, PyType};
 
 use super::algebra::shape_error;
 use super::{Graph, Order};
-use crate::errors::{Family, error};
-use crate::ffi::RefVec;
+use crate::errors::{Family, error, no_memory};
+use crate::ffi::{RefVec, list_from, tuple_from};
+use crate::limits::{Grow, Interrupts, gathered};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder};
 use crate::values;
@@ -30,22 +31,46 @@ fn damaged(reason: &str) -> PyErr {
 impl Graph {
     /// The structure as numbers, bytes and a tuple of its slots.
     pub(crate) fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut nodes = Vec::with_capacity(self.nodes.len() * NODE_BYTES);
+        let mut interrupts = Interrupts::new();
+        let mut slots = RefVec::default();
         for node in &self.nodes {
-            nodes.push(node.kind as u8);
-            nodes.extend_from_slice(&node.arity.to_le_bytes());
+            interrupts.after(py, 1 + node.slot_range().len())?;
+            for (number, slot) in self.slots_of(node).iter().enumerate() {
+                let value = slot.as_ref().map_or_else(|| py.None().into_bound(py), |value| value.bind(py).clone());
+                // The state may be spoilt by whoever reads it: what can change in it are copies.
+                let is_private = node.mutable_context && number == 1;
+                slots.push(if is_private { values::thaw(&value)? } else { value })?;
+            }
         }
-        let mut slots: Vec<Option<Bound<'py, PyAny>>> =
-            self.slots.as_slice().iter().map(|slot| slot.as_ref().map(|value| value.bind(py).clone())).collect();
-        // The state may be spoilt by whoever reads it: what can change in it are copies.
-        for node in self.nodes.iter().filter(|node| node.mutable_context) {
-            let context = &mut slots[node.slots_at as usize + 1];
-            *context = context.as_ref().map(values::thaw).transpose()?;
+        let slots = tuple_from(py, &mut slots, 0)?;
+        (VERSION, self.none_is_leaf, self.node_bytes(py)?, slots, self.order_lists(py)?).into_pyobject(py)
+    }
+
+    /// The nodes, five bytes each: the number of the kind, then the arity in little-endian order.
+    pub(super) fn node_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        PyBytes::new_with(py, self.nodes.len() * NODE_BYTES, |bytes| {
+            let mut interrupts = Interrupts::new();
+            for (node, place) in self.nodes.iter().zip(bytes.chunks_exact_mut(NODE_BYTES)) {
+                interrupts.after(py, 1)?;
+                place[0] = node.kind as u8;
+                place[1..].copy_from_slice(&node.arity.to_le_bytes());
+            }
+            Ok(())
+        })
+    }
+
+    fn order_lists<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut interrupts = Interrupts::new();
+        let mut orders = RefVec::default();
+        for order in &self.orders {
+            let mut places = RefVec::default();
+            for place in &order.sorted_places {
+                interrupts.after(py, 1)?;
+                places.push(place.into_pyobject(py)?.into_any())?;
+            }
+            orders.push((order.node, list_from(py, &mut places, 0)?).into_pyobject(py)?.into_any())?;
         }
-        let orders: Vec<_> = self.orders.iter().map(|order| (order.node, order.sorted_places.to_vec())).collect();
-        let state: State<'py> =
-            (VERSION, self.none_is_leaf, PyBytes::new(py, &nodes), PyTuple::new(py, slots)?, orders);
-        state.into_pyobject(py)
+        list_from(py, &mut orders, 0)
     }
 
     /// The field names of the namedtuples, in the order of the nodes: a class may change before its pickle is read.
@@ -84,10 +109,12 @@ impl Graph {
         }
         let state: State<'_> = state.extract().map_err(|_| damaged("its parts have other types"))?;
         let (_, none_is_leaf, bytes, values, orders) = state;
-        let nodes = read_nodes(bytes.as_bytes())?;
+        let nodes = read_nodes(py, bytes.as_bytes())?;
         let mut reader = SlotReader { values, next: 0, slots: RefVec::default() };
         let mut shape = ShapeBuilder::default();
+        let mut interrupts = Interrupts::new();
         for (kind, arity) in nodes {
+            interrupts.after(py, 1 + kind.slots(arity as usize))?;
             if kind == Kind::Leaves {
                 shape.leaves(arity).map_err(|refusal| damaged(&refusal.to_string()))?;
             } else {
@@ -103,34 +130,38 @@ impl Graph {
         }
         let nodes = shape.finish().map_err(|refusal| damaged(&refusal.to_string()))?;
         let orders = read_orders(&nodes, orders)?;
-        Ok(Self::new(py, nodes, reader.slots.drain_to_slots()?, orders, none_is_leaf))
+        Self::new(py, nodes, reader.slots.drain_to_slots()?, orders, none_is_leaf)
     }
 }
 
-fn read_nodes(bytes: &[u8]) -> PyResult<Vec<(Kind, u32)>> {
+fn read_nodes(py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<(Kind, u32)>> {
     if !bytes.len().is_multiple_of(NODE_BYTES) {
         return Err(damaged("its nodes are cut short"));
     }
-    let node = |bytes: &[u8]| {
+    let mut interrupts = Interrupts::new();
+    let mut nodes = Vec::new();
+    nodes.try_reserve_exact(bytes.len() / NODE_BYTES).map_err(no_memory)?;
+    for bytes in bytes.chunks_exact(NODE_BYTES) {
+        interrupts.after(py, 1)?;
         let kind = Kind::from_number(bytes[0]).ok_or_else(|| damaged("a node of an unknown kind"))?;
-        Ok((kind, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]])))
-    };
-    bytes.chunks_exact(NODE_BYTES).map(node).collect()
+        nodes.push((kind, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]])));
+    }
+    Ok(nodes)
 }
 
 fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Box<[Order]>> {
-    let mut read: Vec<Order> = Vec::with_capacity(orders.len());
+    let mut read: Vec<Order> = Vec::new();
     for (node, sorted_places) in orders {
         let is_next = read.last().is_none_or(|last| last.node < node);
+        let mut places = gathered(sorted_places.iter().copied())?;
+        places.sort_unstable();
         let fits = nodes.get(node as usize).is_some_and(|owner| {
-            let mut places = sorted_places.clone();
-            places.sort_unstable();
             matches!(owner.kind, Kind::Dict | Kind::DefaultDict) && places.iter().copied().eq(0..owner.arity)
         });
         if !is_next || !fits {
             return Err(damaged("a key order that does not belong to a dict of it"));
         }
-        read.push(Order { node, sorted_places: sorted_places.into_boxed_slice() });
+        read.grow(Order { node, sorted_places: sorted_places.into_boxed_slice() })?;
     }
     Ok(read.into_boxed_slice())
 }
@@ -194,7 +225,9 @@ impl<'py> SlotReader<'py> {
 
     fn read_keys(&mut self, py: Python<'py>, arity: usize) -> PyResult<()> {
         let seen = PyDict::new(py);
+        let mut interrupts = Interrupts::new();
         for _ in 0..arity {
+            interrupts.after(py, 1)?;
             seen.set_item(self.take()?, py.None())?;
         }
         if seen.len() == arity { Ok(()) } else { Err(damaged("a dict with the same key twice")) }

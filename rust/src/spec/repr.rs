@@ -5,39 +5,47 @@ use pyo3::prelude::*;
 
 use super::{Graph, Place, entry_of};
 use crate::errors::no_memory;
+use crate::limits::{Grow, Interrupts, write};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
+
+/// A child's key is printed by its own repr, which takes some steps' time.
+const PER_CHILD: usize = 8;
 
 impl Graph {
     /// `TreeSpec({'a': [*, (*, *)], 'b': *})`, with the mode and the namespace where they are not the usual ones.
     pub(crate) fn repr(&self, py: Python<'_>) -> PyResult<String> {
-        let mut text = String::from("TreeSpec(");
+        let mut text = String::new();
+        write(&mut text, "TreeSpec(")?;
         self.write_tree(py, &mut text)?;
         if !self.none_is_leaf {
-            text.push_str(", none_is_leaf=False");
+            write(&mut text, ", none_is_leaf=False")?;
         }
         let namespace = self.namespace(py)?;
         if namespace.is_truthy()? {
-            text.push_str(", namespace=");
-            text.push_str(&namespace.repr()?.to_string_lossy());
+            write(&mut text, ", namespace=")?;
+            write(&mut text, &namespace.repr()?.to_string_lossy())?;
         }
-        text.push(')');
+        write(&mut text, ")")?;
         Ok(text)
     }
 
     fn write_tree(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
+        let mut interrupts = Interrupts::new();
         let mut open: Vec<Place> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
             if node.is_leaves() {
                 text.try_reserve(3 * node.arity as usize).map_err(no_memory)?;
                 for _ in 0..node.arity {
+                    interrupts.after(py, PER_CHILD)?;
                     self.write_label(py, &mut open, text)?;
-                    text.push('*');
+                    write(text, "*")?;
                 }
             } else {
+                interrupts.after(py, PER_CHILD)?;
                 self.write_label(py, &mut open, text)?;
                 self.write_opening(py, node, text)?;
-                open.push(Place { node: index, child: 0 });
+                open.grow(Place { node: index, child: 0 })?;
             }
             while let Some(place) = open.pop_if(|place| place.child == self.nodes[place.node].arity as usize) {
                 self.write_closing(py, &self.nodes[place.node], text)?;
@@ -50,18 +58,18 @@ impl Graph {
     fn write_label(&self, py: Python<'_>, open: &mut [Place], text: &mut String) -> PyResult<()> {
         let Some(place) = open.last_mut() else { return Ok(()) };
         if place.child > 0 {
-            text.push_str(", ");
+            write(text, ", ")?;
         }
         let node = &self.nodes[place.node];
         let named = matches!(node.kind, Kind::NamedTuple | Kind::Dataclass);
         if named || node.kind.first_key().is_some() {
             let entry = entry_of(py, node, self.slots.as_slice(), place.child)?;
             if named {
-                text.push_str(&entry.str()?.to_string_lossy());
-                text.push('=');
+                write(text, &entry.str()?.to_string_lossy())?;
+                write(text, "=")?;
             } else {
-                text.push_str(&entry.repr()?.to_string_lossy());
-                text.push_str(": ");
+                write(text, &entry.repr()?.to_string_lossy())?;
+                write(text, ": ")?;
             }
         }
         place.child += 1;
@@ -71,27 +79,27 @@ impl Graph {
     fn write_opening(&self, py: Python<'_>, node: &Node, text: &mut String) -> PyResult<()> {
         match node.kind {
             Kind::Leaves => {}
-            Kind::None => text.push_str("None"),
-            Kind::List => text.push('['),
-            Kind::Tuple => text.push('('),
-            Kind::Dict => text.push('{'),
-            Kind::OrderedDict => text.push_str("OrderedDict({"),
+            Kind::None => write(text, "None")?,
+            Kind::List => write(text, "[")?,
+            Kind::Tuple => write(text, "(")?,
+            Kind::Dict => write(text, "{")?,
+            Kind::OrderedDict => write(text, "OrderedDict({")?,
             Kind::DefaultDict => {
-                text.push_str("defaultdict(");
-                text.push_str(&self.slot_repr(py, node, 0)?);
-                text.push_str(", {");
+                write(text, "defaultdict(")?;
+                write(text, &self.slot_repr(py, node, 0)?)?;
+                write(text, ", {")?;
             }
-            Kind::Deque => text.push_str("deque(["),
+            Kind::Deque => write(text, "deque([")?,
             Kind::NamedTuple | Kind::Dataclass => {
-                text.push_str(&self.class_name(py, node)?);
-                text.push('(');
+                write(text, &self.class_name(py, node)?)?;
+                write(text, "(")?;
             }
             Kind::Custom | Kind::Static => {
-                text.push_str("CustomTreeNode(");
-                text.push_str(&self.class_name(py, node)?);
-                text.push('[');
-                text.push_str(&self.slot_repr(py, node, 1)?);
-                text.push_str("], [");
+                write(text, "CustomTreeNode(")?;
+                write(text, &self.class_name(py, node)?)?;
+                write(text, "[")?;
+                write(text, &self.slot_repr(py, node, 1)?)?;
+                write(text, "], [")?;
             }
         }
         Ok(())
@@ -100,22 +108,22 @@ impl Graph {
     fn write_closing(&self, py: Python<'_>, node: &Node, text: &mut String) -> PyResult<()> {
         match node.kind {
             Kind::Leaves | Kind::None => {}
-            Kind::List => text.push(']'),
-            Kind::Tuple => text.push_str(if node.arity == 1 { ",)" } else { ")" }),
-            Kind::Dict => text.push('}'),
-            Kind::OrderedDict | Kind::DefaultDict => text.push_str("})"),
+            Kind::List => write(text, "]")?,
+            Kind::Tuple => write(text, if node.arity == 1 { ",)" } else { ")" })?,
+            Kind::Dict => write(text, "}")?,
+            Kind::OrderedDict | Kind::DefaultDict => write(text, "})")?,
             Kind::Deque => {
-                text.push(']');
+                write(text, "]")?;
                 let maxlen = self.slot(py, node, 0).map(pyo3::Borrowed::to_owned);
                 if let Some(maxlen) = maxlen.filter(|maxlen| !maxlen.is_none()) {
-                    text.push_str(", maxlen=");
-                    text.push_str(&maxlen.repr()?.to_string_lossy());
+                    write(text, ", maxlen=")?;
+                    write(text, &maxlen.repr()?.to_string_lossy())?;
                 }
-                text.push(')');
+                write(text, ")")?;
             }
-            Kind::NamedTuple => text.push(')'),
+            Kind::NamedTuple => write(text, ")")?,
             Kind::Dataclass => self.write_meta_fields(py, node, text)?,
-            Kind::Custom | Kind::Static => text.push_str("])"),
+            Kind::Custom | Kind::Static => write(text, "])")?,
         }
         Ok(())
     }
@@ -128,14 +136,14 @@ impl Graph {
         {
             for (position, (name, value)) in meta.iter().zip(values.try_iter()?).enumerate() {
                 if position > 0 || node.arity > 0 {
-                    text.push_str(", ");
+                    write(text, ", ")?;
                 }
-                text.push_str(&name.bind(py).to_string_lossy());
-                text.push('=');
-                text.push_str(&value?.repr()?.to_string_lossy());
+                write(text, &name.bind(py).to_string_lossy())?;
+                write(text, "=")?;
+                write(text, &value?.repr()?.to_string_lossy())?;
             }
         }
-        text.push(')');
+        write(text, ")")?;
         Ok(())
     }
 

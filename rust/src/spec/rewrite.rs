@@ -6,7 +6,8 @@ use pyo3::types::PyTuple;
 use super::algebra::shape_error;
 use super::{Graph, key_path};
 use crate::errors::{Family, KeyPath, error, quote};
-use crate::ffi::RefVec;
+use crate::ffi::{RefVec, tuple_from};
+use crate::limits::{CALL, Grow, Interrupts};
 use crate::structure::{Cursor, ShapeBuilder, Step};
 
 /// Asks for the place of a node; only errors do.
@@ -23,8 +24,10 @@ impl Graph {
         }
         let mut slots = RefVec::default();
         self.copy_slots(&mut slots, node.slot_range())?;
-        let orders = self.orders_within(index, index + 1, 0).into_boxed_slice();
-        Ok(Self::new(py, shape.finish().map_err(shape_error)?, slots.drain_to_slots()?, orders, self.none_is_leaf))
+        let mut orders = Vec::new();
+        self.copy_orders(&mut orders, index..index + 1, 0)?;
+        let nodes = shape.finish().map_err(shape_error)?;
+        Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf)
     }
 
     /// The structure in which two structures agree: where one has a leaf, the other's subtree.
@@ -33,21 +36,26 @@ impl Graph {
         let mut made = Made::default();
         let (mut ours, mut theirs) = (Cursor::new(&self.nodes), Cursor::new(&other.nodes));
         while let (Some(our_step), Some(their_step)) = (ours.enter(), theirs.enter()) {
+            made.interrupts.after(py, 1)?;
             match (our_step, their_step) {
-                (Step::Leaf, Step::Leaf) => made.leaf()?,
+                (Step::Leaf, Step::Leaf) => {
+                    let further = ours.pass_leaves_with(&mut theirs);
+                    made.leaf()?;
+                    made.leaves(further)?;
+                }
                 (Step::Leaf, Step::Container(index)) => {
-                    made.subtree(other, index)?;
+                    made.subtree(py, other, index)?;
                     theirs.leave(index);
                 }
                 (Step::Container(index), Step::Leaf) => {
-                    made.subtree(self, index)?;
+                    made.subtree(py, self, index)?;
                     ours.leave(index);
                 }
                 (Step::Container(our_index), Step::Container(their_index)) => {
-                    if !self.same_node(py, our_index, other, their_index)? {
+                    if !self.same_node(py, our_index, other, their_index, &mut made.interrupts)? {
                         return Err(self.disagreement(py, our_index, other, their_index));
                     }
-                    made.node(self, our_index)?;
+                    made.node(py, self, our_index)?;
                 }
             }
         }
@@ -87,12 +95,13 @@ impl Graph {
         let mut cursor = Cursor::new(&self.nodes);
         let mut leaves = 0;
         while let Some(step) = cursor.enter() {
+            made.interrupts.after(py, CALL)?;
             match step {
                 Step::Leaf => {
                     match leaf(&|| self.path_of_leaf(py, leaves))? {
                         Some(replacement) => {
                             self.check_same_mode(py, &replacement, "graft")?;
-                            made.subtree(&replacement, 0)?;
+                            made.subtree(py, &replacement, 0)?;
                         }
                         None => made.leaf()?,
                     }
@@ -102,9 +111,9 @@ impl Graph {
                     Some(replacement) => {
                         self.check_same_mode(py, &replacement, "graft")?;
                         self.check_replacement(py, index, &replacement)?;
-                        made.node(&replacement, 0)?;
+                        made.node(py, &replacement, 0)?;
                     }
-                    None => made.node(self, index)?,
+                    None => made.node(py, self, index)?,
                 },
             }
         }
@@ -139,22 +148,27 @@ impl Graph {
         node: impl Fn(Self, Bound<'py, PyTuple>, Where<'_>) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut leaves = leaves.into_iter();
-        let mut stack: Vec<Bound<'py, PyAny>> = Vec::new();
+        let mut stack = RefVec::default();
         let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut interrupts = Interrupts::new();
         for (index, each) in self.nodes.iter().enumerate() {
             if each.is_leaves() {
-                stack.extend(leaves.by_ref().take(each.arity as usize));
+                for leaf in leaves.by_ref().take(each.arity as usize) {
+                    interrupts.after(py, 1)?;
+                    stack.push(leaf)?;
+                }
             } else {
-                open.push((index, stack.len()));
+                open.grow((index, stack.len()))?;
             }
             while let Some((index, base)) =
                 open.pop_if(|(index, base)| stack.len() - *base == self.nodes[*index].arity as usize)
             {
-                let children = PyTuple::new(py, stack.drain(base..).collect::<Vec<_>>())?;
-                stack.push(node(self.one_level(py, index)?, children, &|| self.path_of_node(py, index))?);
+                interrupts.after(py, CALL)?;
+                let children = tuple_from(py, &mut stack, base)?;
+                stack.push(node(self.one_level(py, index)?, children, &|| self.path_of_node(py, index))?)?;
             }
         }
-        stack.pop().ok_or_else(|| error(py, Family::LeafCount, None, "no leaves"))
+        stack.take(py, 0).ok_or_else(|| error(py, Family::LeafCount, None, "no leaves"))
     }
 }
 
@@ -164,31 +178,36 @@ struct Made {
     shape: ShapeBuilder,
     slots: RefVec,
     orders: Vec<super::Order>,
+    interrupts: Interrupts,
 }
 
 impl Made {
     fn leaf(&mut self) -> PyResult<()> {
-        self.shape.leaves(1).map_err(shape_error)
+        self.leaves(1)
+    }
+
+    fn leaves(&mut self, count: u32) -> PyResult<()> {
+        if count == 0 { Ok(()) } else { self.shape.leaves(count).map_err(shape_error) }
     }
 
     /// One container; its children follow.
-    fn node(&mut self, graph: &Graph, index: usize) -> PyResult<()> {
+    fn node(&mut self, py: Python<'_>, graph: &Graph, index: usize) -> PyResult<()> {
         let node = &graph.nodes[index];
+        self.interrupts.after(py, 1 + node.slot_range().len())?;
         let length = self.shape.len();
         self.shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
         graph.copy_slots(&mut self.slots, node.slot_range())?;
-        self.orders.extend(graph.orders_within(index, index + 1, length));
-        Ok(())
+        graph.copy_orders(&mut self.orders, index..index + 1, length)
     }
 
     /// A container with all that is below it.
-    fn subtree(&mut self, graph: &Graph, index: usize) -> PyResult<()> {
+    fn subtree(&mut self, py: Python<'_>, graph: &Graph, index: usize) -> PyResult<()> {
         let end = index + graph.nodes[index].span as usize;
         for at in index..end {
             if graph.nodes[at].is_leaves() {
                 self.shape.leaves(graph.nodes[at].arity).map_err(shape_error)?;
             } else {
-                self.node(graph, at)?;
+                self.node(py, graph, at)?;
             }
         }
         Ok(())
@@ -197,7 +216,7 @@ impl Made {
     fn finish(mut self, py: Python<'_>, none_is_leaf: bool) -> PyResult<Graph> {
         let slots = self.slots.drain_to_slots()?;
         let nodes = self.shape.finish().map_err(shape_error)?;
-        Ok(Graph::new(py, nodes, slots, self.orders.into_boxed_slice(), none_is_leaf))
+        Graph::new(py, nodes, slots, self.orders.into_boxed_slice(), none_is_leaf)
     }
 }
 

@@ -28,15 +28,32 @@ impl<'a> Cursor<'a> {
     pub(crate) fn enter(&mut self) -> Option<Step> {
         let node = self.nodes.get(self.index)?;
         if node.is_leaves() {
-            self.within += 1;
-            if self.within == node.arity {
-                self.index += 1;
-                self.within = 0;
-            }
+            self.pass_leaves(1);
             return Some(Step::Leaf);
         }
         self.index += 1;
         Some(Step::Container(self.index - 1))
+    }
+
+    /// Passes the leaves that both cursors have next to each other; gives their number.
+    pub(crate) fn pass_leaves_with(&mut self, other: &mut Self) -> u32 {
+        let count = self.leaves_here().min(other.leaves_here());
+        self.pass_leaves(count);
+        other.pass_leaves(count);
+        count
+    }
+
+    /// How many leaves are left in the run at this place.
+    fn leaves_here(&self) -> u32 {
+        self.nodes.get(self.index).filter(|node| node.is_leaves()).map_or(0, |node| node.arity - self.within)
+    }
+
+    fn pass_leaves(&mut self, count: u32) {
+        self.within += count;
+        if count > 0 && self.within == self.nodes[self.index].arity {
+            self.index += 1;
+            self.within = 0;
+        }
     }
 
     /// Passes the whole subtree of a container that was just entered.
@@ -61,5 +78,24 @@ mod tests {
         let mut cursor = Cursor::new(&nodes);
         let steps: Vec<_> = std::iter::from_fn(|| cursor.enter()).collect();
         assert_eq!(steps, [Step::Container(0), Step::Leaf, Step::Leaf, Step::Container(2)]);
+    }
+
+    #[test]
+    fn common_leaves_are_passed_at_once() {
+        let run_and_list = |run: u32| {
+            let mut builder = ShapeBuilder::default();
+            builder.container(Kind::List, 5, false).unwrap();
+            builder.leaves(run).unwrap();
+            (run..5).for_each(|_| builder.container(Kind::List, 0, false).unwrap());
+            builder.finish().unwrap()
+        };
+        let (long, short) = (run_and_list(4), run_and_list(3));
+        let (mut left, mut right) = (Cursor::new(&long), Cursor::new(&short));
+        left.enter();
+        right.enter();
+        assert_eq!(left.pass_leaves_with(&mut right), 3);
+        assert_eq!(left.pass_leaves_with(&mut right), 0);
+        assert_eq!((left.enter(), right.enter()), (Some(Step::Leaf), Some(Step::Container(2))));
+        assert_eq!(left.enter(), Some(Step::Container(2)));
     }
 }

@@ -7,8 +7,8 @@ use pyo3::types::{
     PyBool, PyBytes, PyComplex, PyDict, PyEllipsis, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
 };
 
-use crate::errors::quote;
-use crate::ffi::AddressHash;
+use crate::errors::{no_memory, quote};
+use crate::ffi::{AddressHash, dict_entries};
 use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 
 pub(crate) const DIGEST_BYTES: usize = 16;
@@ -17,6 +17,10 @@ pub(crate) const DIGEST_BYTES: usize = 16;
 const LONGEST_CONTENT: usize = 32;
 /// Stands where the length of shorter content does.
 const IS_DIGEST: u8 = 0xff;
+/// So many bytes go into the digest at once.
+const MOST_BYTES: usize = 1 << 20;
+/// A part is written by a method call or two, which take some steps' time.
+const PER_PART: usize = 8;
 
 /// Why a value has no bytes.
 pub(crate) enum NoBytes {
@@ -33,9 +37,12 @@ impl From<PyErr> for NoBytes {
 
 /// Collects values as bytes. Each says how long it is, so that no two sequences of values have the same bytes.
 pub(crate) struct Writer<'py> {
-    pub(crate) bytes: Vec<u8>,
+    /// What is not in the digest yet.
+    bytes: Vec<u8>,
+    digest: Bound<'py, PyAny>,
     blake2b: Bound<'py, PyAny>,
     options: Bound<'py, PyDict>,
+    interrupts: Interrupts,
 }
 
 /// A container that is being written.
@@ -57,16 +64,36 @@ impl<'py> Writer<'py> {
         let options = PyDict::new(py);
         options.set_item(intern!(py, "digest_size"), DIGEST_BYTES)?;
         let blake2b = py.import(intern!(py, "hashlib"))?.getattr(intern!(py, "blake2b"))?;
-        Ok(Self { bytes: first.to_vec(), blake2b, options })
+        let digest = blake2b.call((), Some(&options))?;
+        Ok(Self { bytes: first.to_vec(), digest, blake2b, options, interrupts: Interrupts::new() })
     }
 
     /// The digest of all that was written, in hexadecimal.
-    pub(crate) fn finish(self, py: Python<'py>) -> PyResult<String> {
-        self.hash(&self.bytes)?.call_method0(intern!(py, "hexdigest"))?.extract()
+    pub(crate) fn finish(mut self) -> PyResult<String> {
+        self.update()?;
+        self.digest.call_method0(intern!(self.digest.py(), "hexdigest"))?.extract()
+    }
+
+    /// Between two parts the bytes so far may go into the digest, and the user may interrupt.
+    pub(crate) fn end_of_part(&mut self) -> PyResult<()> {
+        self.interrupts.after(self.digest.py(), PER_PART)?;
+        if self.bytes.len() < MOST_BYTES { Ok(()) } else { self.update() }
+    }
+
+    fn update(&mut self) -> PyResult<()> {
+        let py = self.digest.py();
+        self.digest.call_method1(intern!(py, "update"), (bytes_of(py, &self.bytes)?,))?;
+        self.bytes.clear();
+        Ok(())
     }
 
     fn hash(&self, content: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        self.blake2b.call((PyBytes::new(self.blake2b.py(), content),), Some(&self.options))
+        self.blake2b.call((bytes_of(self.blake2b.py(), content)?,), Some(&self.options))
+    }
+
+    /// Adds bytes as they are.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> PyResult<()> {
+        put(bytes, &mut self.bytes)
     }
 
     /// Adds the bytes of a str.
@@ -82,11 +109,13 @@ impl<'py> Writer<'py> {
         let mut current = value.clone();
         let mut interrupts = Interrupts::new();
         loop {
-            interrupts.after(value.py(), 1)?;
+            interrupts.after(value.py(), PER_PART)?;
+            around.try_reserve(1).map_err(no_memory)?;
+            written.try_reserve(1).map_err(no_memory)?;
             let target = stack.last_mut().map_or(&mut self.bytes, |top| &mut top.content);
             if !write_atom(&current, target)? {
                 if let Some((_, bytes)) = written.get(&(current.as_ptr() as usize)) {
-                    target.extend_from_slice(bytes);
+                    put(bytes, target)?;
                 } else {
                     if !around.insert(current.as_ptr() as usize) {
                         let class = current.get_type().name()?;
@@ -97,13 +126,13 @@ impl<'py> Writer<'py> {
             }
             loop {
                 let Some(top) = stack.last_mut() else { return Ok(()) };
-                if let Some(next) = top.next() {
+                if let Some(next) = top.next()? {
                     current = next;
                     break;
                 }
                 let Some(complete) = stack.pop() else { return Ok(()) };
                 let bytes = self.closed(&complete)?;
-                stack.last_mut().map_or(&mut self.bytes, |top| &mut top.content).extend_from_slice(&bytes);
+                put(&bytes, stack.last_mut().map_or(&mut self.bytes, |top| &mut top.content))?;
                 let address = complete.container.as_ptr() as usize;
                 around.remove(&address);
                 written.insert(address, (complete.container, bytes));
@@ -113,7 +142,7 @@ impl<'py> Writer<'py> {
 
     /// The bytes of a container all of whose parts are written.
     fn closed(&self, complete: &Open<'py>) -> PyResult<Vec<u8>> {
-        let content = complete.sorted();
+        let content = complete.sorted()?;
         let mut bytes = vec![complete.tag];
         match u8::try_from(content.len()) {
             Ok(length) if content.len() <= LONGEST_CONTENT => bytes.push(length),
@@ -137,7 +166,7 @@ impl<'py> Open<'py> {
         } else if let Ok(list) = container.cast_exact::<PyList>() {
             (b'l', gathered(list.iter())?)
         } else if let Ok(dict) = container.cast_exact::<PyDict>() {
-            (b'd', gathered(dict.iter().flat_map(|(key, value)| [key, value]))?)
+            (b'd', gathered(dict_entries(dict.as_any())?.into_iter().flat_map(|(key, value)| [key, value]))?)
         } else if is_set || container.is_exact_instance_of::<PyFrozenSet>() {
             (if is_set { b'e' } else { b'z' }, gathered_from(&container)?)
         } else {
@@ -148,59 +177,73 @@ impl<'py> Open<'py> {
     }
 
     /// The next part to write.
-    fn next(&mut self) -> Option<Bound<'py, PyAny>> {
-        let next = self.parts.next()?;
+    fn next(&mut self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(next) = self.parts.next() else { return Ok(None) };
         if let Some(starts) = &mut self.starts {
-            starts.push(self.content.len());
+            starts.grow(self.content.len())?;
         }
-        Some(next)
+        Ok(Some(next))
     }
 
     /// The content; of a set in the order of the bytes of its members.
-    fn sorted(&self) -> Vec<u8> {
-        let Some(starts) = &self.starts else { return self.content.clone() };
+    fn sorted(&self) -> PyResult<Vec<u8>> {
+        let Some(starts) = &self.starts else { return gathered(self.content.iter().copied()) };
         let ends = starts.iter().skip(1).copied().chain([self.content.len()]);
-        let mut members: Vec<_> = starts.iter().zip(ends).map(|(start, end)| &self.content[*start..end]).collect();
+        let mut members = gathered(starts.iter().zip(ends).map(|(start, end)| &self.content[*start..end]))?;
         members.sort_unstable();
-        members.concat()
+        let mut sorted = Vec::new();
+        members.into_iter().try_for_each(|member| put(member, &mut sorted))?;
+        Ok(sorted)
     }
 }
 
-fn write_bytes(tag: u8, content: &[u8], bytes: &mut Vec<u8>) {
-    bytes.push(tag);
-    bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(content);
+fn put(more: &[u8], bytes: &mut Vec<u8>) -> PyResult<()> {
+    bytes.try_reserve(more.len()).map_err(no_memory)?;
+    bytes.extend_from_slice(more);
+    Ok(())
+}
+
+fn bytes_of<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, content.len(), |bytes| {
+        bytes.copy_from_slice(content);
+        Ok(())
+    })
+}
+
+fn write_bytes(tag: u8, content: &[u8], bytes: &mut Vec<u8>) -> PyResult<()> {
+    put(&[tag], bytes)?;
+    put(&(content.len() as u64).to_le_bytes(), bytes)?;
+    put(content, bytes)
 }
 
 fn write_text(text: &Bound<'_, PyAny>, bytes: &mut Vec<u8>) -> PyResult<()> {
     let py = text.py();
     let encoded = text.call_method1(intern!(py, "encode"), (intern!(py, "utf-8"), intern!(py, "surrogatepass")))?;
-    write_bytes(b's', encoded.cast::<PyBytes>()?.as_bytes(), bytes);
-    Ok(())
+    write_bytes(b's', encoded.cast::<PyBytes>()?.as_bytes(), bytes)
 }
 
 /// Writes a value without parts; `false` where it is none.
 fn write_atom(value: &Bound<'_, PyAny>, bytes: &mut Vec<u8>) -> PyResult<bool> {
     let py = value.py();
     if value.is_none() {
-        bytes.push(b'N');
+        put(b"N", bytes)?;
     } else if let Ok(flag) = value.cast_exact::<PyBool>() {
-        bytes.push(if flag.is_true() { b'T' } else { b'F' });
+        put(if flag.is_true() { b"T" } else { b"F" }, bytes)?;
     } else if value.is_exact_instance_of::<PyEllipsis>() {
-        bytes.push(b'.');
+        put(b".", bytes)?;
     } else if value.is_exact_instance_of::<PyInt>() {
         // Hexadecimal: the decimal form of a huge int is refused.
         let digits = value.call_method1(intern!(py, "__format__"), (intern!(py, "x"),))?;
-        write_bytes(b'i', digits.str()?.to_string_lossy().as_bytes(), bytes);
+        write_bytes(b'i', digits.str()?.to_string_lossy().as_bytes(), bytes)?;
     } else if let Ok(number) = value.cast_exact::<PyFloat>() {
-        write_bytes(b'f', &number.value().to_bits().to_le_bytes(), bytes);
+        write_bytes(b'f', &number.value().to_bits().to_le_bytes(), bytes)?;
     } else if let Ok(number) = value.cast_exact::<PyComplex>() {
         let parts = [number.real().to_bits().to_le_bytes(), number.imag().to_bits().to_le_bytes()];
-        write_bytes(b'j', &parts.concat(), bytes);
+        write_bytes(b'j', &parts.concat(), bytes)?;
     } else if value.is_exact_instance_of::<PyString>() {
         write_text(value, bytes)?;
     } else if let Ok(content) = value.cast_exact::<PyBytes>() {
-        write_bytes(b'b', content.as_bytes(), bytes);
+        write_bytes(b'b', content.as_bytes(), bytes)?;
     } else {
         return Ok(false);
     }

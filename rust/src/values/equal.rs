@@ -8,7 +8,9 @@ use pyo3::types::{PyBool, PyTuple};
 
 use super::hash::{Hashes, hash_remembering};
 use super::parts::{Parts, Unusable, parts};
+use crate::errors::no_memory;
 use crate::ffi;
+use crate::limits::{Grow, Interrupts, gathered};
 
 /// Whether two values are equal by exact type and bits; runs the equality of the objects they hold.
 pub(crate) fn equal(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
@@ -38,7 +40,9 @@ fn equal_remembering<'py>(
     // A pair that comes by again (common parts, or values that contain themselves) needs no second look. Pairs are held,
     // so that no other value gets their address.
     let mut seen: HashMap<(usize, usize), Pair<'_>, DefaultHashBuilder> = HashMap::default();
+    let mut interrupts = Interrupts::new();
     while let Some((left, right)) = pairs.pop() {
+        interrupts.after(left.py(), 1)?;
         if left.is(&right) {
             continue;
         }
@@ -56,8 +60,9 @@ fn equal_remembering<'py>(
             (Parts::Sequence(ours), Parts::Sequence(theirs)) => {
                 let same_length = ours.len() == theirs.len();
                 let pair = (left.as_ptr() as usize, right.as_ptr() as usize);
+                seen.try_reserve(1).map_err(no_memory)?;
                 if same_length && seen.insert(pair, (left, right)).is_none() {
-                    pairs.extend(ours.into_iter().zip(theirs).rev());
+                    pairs.grow_by(ours.into_iter().zip(theirs).rev())?;
                 }
                 same_length
             }
@@ -102,7 +107,7 @@ fn pair_members<'py>(
         let others = &theirs[start..start + group.len()];
         start += group.len();
         if let ([(_, member)], [(_, other)]) = (group, others) {
-            pairs.push((member.clone(), other.clone()));
+            pairs.grow((member.clone(), other.clone()))?;
         } else if !same_group(group, others, known, collisions_around)? {
             return Ok(false);
         }
@@ -113,11 +118,13 @@ fn pair_members<'py>(
 type Hashed<'py> = (u64, Bound<'py, PyAny>);
 
 fn by_hash<'py>(members: Vec<Bound<'py, PyAny>>, known: &mut Hashes<'py>) -> Result<Vec<Hashed<'py>>, Unusable> {
-    let mut hashed = Vec::with_capacity(members.len());
+    let mut hashed = Vec::new();
+    let mut interrupts = Interrupts::new();
     for member in members {
-        hashed.push((hash_remembering(&member, known, None)?, member));
+        interrupts.after(member.py(), 1)?;
+        hashed.grow((hash_remembering(&member, known, None)?, member))?;
     }
-    hashed.sort_by_key(|(hash, _)| *hash);
+    hashed.sort_unstable_by_key(|(hash, _)| *hash);
     Ok(hashed)
 }
 
@@ -128,7 +135,7 @@ fn same_group<'py>(
     known: &mut Hashes<'py>,
     collisions_around: u32,
 ) -> Result<bool, Unusable> {
-    let mut taken = vec![false; others.len()];
+    let mut taken = gathered(std::iter::repeat_n(false, others.len()))?;
     for (_, member) in group {
         if collisions_around == MOST_COLLISIONS {
             return Err(Unusable::new(member, "has the hash of too many others"));

@@ -6,13 +6,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySet, PySlice, PyTuple};
 
 use super::is_namedtuple_class;
-use crate::ffi::{AddressHash, RefVec, tuple_from, tuple_instance_from};
+use crate::errors::no_memory;
+use crate::ffi::{AddressHash, RefVec, dict_entries, list_from, tuple_from, tuple_instance_from};
+use crate::limits::{Grow, Interrupts, gathered};
 
 /// A container being copied: the original, its items, and the copies made so far.
 struct Pending<'py> {
     original: Bound<'py, PyAny>,
     items: Vec<Bound<'py, PyAny>>,
-    copies: Vec<Bound<'py, PyAny>>,
+    copies: RefVec,
 }
 
 /// The value with every list, dict and set in it copied, or nothing where it holds none.
@@ -50,14 +52,15 @@ fn is_surely_frozen(value: &Bound<'_, PyAny>) -> bool {
 fn items_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
     let py = value.py();
     if let Ok(list) = value.cast_exact::<PyList>() {
-        return Ok(Some(list.iter().collect()));
+        return gathered(list).map(Some);
     }
-    if let Ok(dict) = value.cast_exact::<PyDict>() {
-        return Ok(Some(dict.iter().flat_map(|(key, value)| [key, value]).collect()));
+    if value.is_exact_instance_of::<PyDict>() {
+        let entries = dict_entries(value)?;
+        return gathered(entries.into_iter().flat_map(|(key, value)| [key, value])).map(Some);
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
         let opened = tuple.is_exact_instance_of::<PyTuple>() || is_namedtuple_class(&tuple.get_type())?;
-        return Ok(opened.then(|| tuple.iter().collect()));
+        return if opened { gathered(tuple).map(Some) } else { Ok(None) };
     }
     if value.is_exact_instance_of::<PySlice>() {
         let names = [intern!(py, "start"), intern!(py, "stop"), intern!(py, "step")];
@@ -74,7 +77,11 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     // What several containers hold is copied once. The originals are held, so that no other value gets their address.
     let mut copied: HashMap<usize, (Bound<'py, PyAny>, Bound<'py, PyAny>), AddressHash> = HashMap::default();
     let mut current = value.clone();
+    let mut interrupts = Interrupts::new();
     loop {
+        interrupts.after(value.py(), 1)?;
+        around.try_reserve(1).map_err(no_memory)?;
+        copied.try_reserve(1).map_err(no_memory)?;
         let address = current.as_ptr() as usize;
         let mut done = match copied.get(&address) {
             Some((_, copy)) => Some(copy.clone()),
@@ -83,7 +90,7 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
                     if !around.insert(address) {
                         return Ok(None);
                     }
-                    stack.push(Pending { copies: Vec::with_capacity(items.len()), original: current, items });
+                    stack.grow(Pending { copies: RefVec::with_room(items.len())?, original: current, items })?;
                     None
                 }
                 None => Some(current),
@@ -94,7 +101,7 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 return Ok(done);
             };
             if let Some(copy) = done.take() {
-                top.copies.push(copy);
+                top.copies.push(copy)?;
             }
             if let Some(next) = top.items.get(top.copies.len()) {
                 current = next.clone();
@@ -112,17 +119,17 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
 }
 
 fn rebuild(complete: Pending<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let Pending { original, items, copies } = complete;
+    let Pending { original, items, mut copies } = complete;
     let py = original.py();
     if original.is_exact_instance_of::<PyList>() {
-        return Ok(PyList::new(py, copies)?.into_any());
+        return Ok(list_from(py, &mut copies, 0)?.into_any());
     }
     if let Ok(dict) = original.cast_exact::<PyDict>() {
         // Copying runs no hash functions; only the values that were copied themselves are set anew.
         let copy = dict.copy()?;
-        for (item, copied) in items.chunks_exact(2).zip(copies.chunks_exact(2)) {
-            if !item[1].is(&copied[1]) {
-                copy.set_item(&item[0], &copied[1])?;
+        for (item, copied) in items.chunks_exact(2).zip(copies.as_slice().chunks_exact(2)) {
+            if let Some(copied) = copied[1].as_ref().filter(|copied| !copied.is(&item[1])) {
+                copy.set_item(&item[0], copied)?;
             }
         }
         return Ok(copy.into_any());
@@ -130,18 +137,14 @@ fn rebuild(complete: Pending<'_>) -> PyResult<Bound<'_, PyAny>> {
     if original.is_exact_instance_of::<PySet>() {
         return original.call_method0(intern!(py, "copy"));
     }
-    if items.iter().zip(&copies).all(|(item, copy)| item.is(copy)) {
+    if items.iter().zip(copies.as_slice()).all(|(item, copy)| copy.as_ref().is_some_and(|copy| copy.is(item))) {
         return Ok(original);
     }
     if original.is_exact_instance_of::<PySlice>() {
-        return py.get_type::<PySlice>().call1(PyTuple::new(py, copies)?);
-    }
-    let mut refs = RefVec::default();
-    for copy in copies {
-        refs.push(copy)?;
+        return py.get_type::<PySlice>().call1(tuple_from(py, &mut copies, 0)?);
     }
     if original.is_exact_instance_of::<PyTuple>() {
-        return Ok(tuple_from(py, &mut refs, 0)?.into_any());
+        return Ok(tuple_from(py, &mut copies, 0)?.into_any());
     }
-    tuple_instance_from(&original.get_type(), &mut refs, 0)
+    tuple_instance_from(&original.get_type(), &mut copies, 0)
 }

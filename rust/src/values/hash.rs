@@ -6,7 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use super::parts::{OwnHash, Parts, Unusable, own_objects, parts};
+use crate::errors::no_memory;
 use crate::ffi::{self, AddressHash, Raw};
+use crate::limits::{Grow, Interrupts};
 use crate::structure::Mixer;
 
 const STR: u64 = 0x5354_5200;
@@ -74,7 +76,11 @@ pub(super) fn hash_remembering<'py>(
     let mut stack: Vec<Open<'_>> = Vec::new();
     let mut around: HashSet<usize, AddressHash> = owner.into_iter().collect();
     let mut current = value.clone();
+    let mut interrupts = Interrupts::new();
     loop {
+        interrupts.after(value.py(), 1)?;
+        around.try_reserve(1).map_err(no_memory)?;
+        known.try_reserve(1).map_err(no_memory)?;
         let mut done = hash_or_open(current, known, &mut stack)?;
         if let (None, Some(opened)) = (done, stack.last())
             && !around.insert(opened.value.as_ptr() as usize)
@@ -124,11 +130,11 @@ fn hash_or_open<'py>(
         return Ok(Some(*hash));
     }
     if let Some(own_objects) = own_objects(value.py()) {
-        match (own_objects.hash)(&value) {
+        match (own_objects.hash)(&value)? {
             Some(OwnHash::Known(hash)) => return Ok(Some(hash)),
             Some(OwnHash::Open { seed, items }) => {
                 let mixer = Mixer::new(seed);
-                stack.push(Open { value, items, next: 0, unordered: false, is_own: true, mixer, sum: 0 });
+                stack.grow(Open { value, items, next: 0, unordered: false, is_own: true, mixer, sum: 0 })?;
                 return Ok(None);
             }
             None => {}
@@ -154,7 +160,7 @@ fn hash_or_open<'py>(
         }
     };
     mixer.add(items.len() as u64);
-    stack.push(Open { value, items, next: 0, unordered, is_own: false, mixer, sum: 0 });
+    stack.grow(Open { value, items, next: 0, unordered, is_own: false, mixer, sum: 0 })?;
     Ok(None)
 }
 

@@ -8,6 +8,9 @@ use pyo3::types::{
     PyString, PyTuple, PyType,
 };
 
+use crate::ffi;
+use crate::limits::{gathered, gathered_from};
+
 /// Why a value can't be compared or hashed.
 #[derive(Debug)]
 pub(crate) enum Unusable {
@@ -54,7 +57,7 @@ pub(crate) enum Parts<'py> {
 /// in contexts of specs need no recursion.
 pub(crate) struct OwnObjects {
     /// The hash of such an object, or what it is made of.
-    pub(crate) hash: for<'py> fn(&Bound<'py, PyAny>) -> Option<OwnHash<'py>>,
+    pub(crate) hash: for<'py> fn(&Bound<'py, PyAny>) -> PyResult<Option<OwnHash<'py>>>,
     /// Keeps a hash that was found out.
     pub(crate) remember: fn(&Bound<'_, PyAny>, u64),
     /// What such an object is made of, as far as equality looks.
@@ -104,17 +107,18 @@ pub(crate) fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
         return Ok(Parts::Bits(number.real().to_bits(), number.imag().to_bits()));
     }
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return Ok(Parts::Sequence(tuple.iter().collect()));
+        return Ok(Parts::Sequence(gathered(tuple)?));
     }
     if let Ok(list) = value.cast_exact::<PyList>() {
-        return Ok(Parts::Sequence(list.iter().collect()));
+        return Ok(Parts::Sequence(gathered(list)?));
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
-        // A copy of the items: user code may change the dict between two of them.
-        return Ok(Parts::Sequence(dict.items().iter().collect()));
+        // A copy of the entries: user code may change the dict between two of them.
+        let entries = ffi::dict_entries(dict.as_any())?;
+        return Ok(Parts::Sequence(gathered(entries.into_iter().flat_map(|(key, value)| [key, value]))?));
     }
     if value.is_exact_instance_of::<PySet>() || value.is_exact_instance_of::<PyFrozenSet>() {
-        return Ok(Parts::Unordered(value.try_iter()?.collect::<PyResult<_>>()?));
+        return Ok(Parts::Unordered(gathered_from(value)?));
     }
     if value.is_exact_instance_of::<PySlice>() {
         let names = [intern!(py, "start"), intern!(py, "stop"), intern!(py, "step")];
@@ -123,7 +127,7 @@ pub(crate) fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
     if let Ok(tuple) = value.cast::<PyTuple>()
         && is_namedtuple_class(&value.get_type())?
     {
-        return Ok(Parts::Sequence(tuple.iter().collect()));
+        return Ok(Parts::Sequence(gathered(tuple)?));
     }
     if let Some(own_objects) = own_objects(py)
         && let Some(items) = (own_objects.parts)(value)?
