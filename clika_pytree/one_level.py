@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._native import PyTreeValueError, TreeSpec, is_registered, tree_flatten, tree_leaves
+from .namedtuples import is_namedtuple_class
 from .registration import described
 from .typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True
     if tree is None:
         return none_is_leaf
     cls = class_of(tree)
-    return not is_registered(cls, namespace) and not is_namedtuple(cls)
+    return not is_registered(cls, namespace) and not is_namedtuple_class(cls)
 
 
 def all_leaves(
@@ -124,9 +125,3 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
 def class_of(obj: object) -> type[object]:
     """`type(obj)`, which checkers would narrow `obj` by."""
     return type(obj)
-
-
-def is_namedtuple(cls: type[Any]) -> bool:
-    """The rule for classes that nobody registered."""
-    fields: Any = getattr(cls, "_fields", None)
-    return issubclass(cls, tuple) and class_of(fields) is tuple and all(isinstance(field, str) for field in fields)

@@ -49,6 +49,7 @@ ON_FIRST_USE = {
     "dataclass_nodes": ("register_dataclass",),
     "inspection": ("check_node", "tree_diff", "tree_summary"),
     "key_paths": ("key_get", "parse_keystr"),
+    "namedtuples": ("is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance"),
     "one_level": ("all_leaves", "arg_tree_leaves", "tree_flatten_one_level", "tree_is_leaf"),
     "partial": ("Partial",),
     "partition": ("tree_combine", "tree_partition", "tree_replace_nones"),
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from .dataclass_nodes import register_dataclass
     from .inspection import check_node, tree_diff, tree_summary
     from .key_paths import key_get, parse_keystr
+    from .namedtuples import is_namedtuple, is_namedtuple_class, is_namedtuple_instance
     from .one_level import all_leaves, arg_tree_leaves, tree_flatten_one_level, tree_is_leaf
     from .partial import Partial
     from .partition import tree_combine, tree_partition, tree_replace_nones
@@ -168,6 +170,9 @@ __all__ = [
     "arg_tree_leaves",
     "check_node",
     "dict_insertion_ordered",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
     "is_registered",
     "key_get",
     "keystr",

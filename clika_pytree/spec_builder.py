@@ -270,10 +270,3 @@ def loaded(module: str, qualified_name: str) -> Any:
         found = names.get(part)
         names = vars(found) if isinstance(found, type) else {}
     return found
-
-
-def is_namedtuple(cls: Any) -> bool:
-    if not isinstance(cls, type) or not issubclass(cls, tuple):
-        return False
-    fields: Any = getattr(cls, "_fields", None)  # pyright: ignore[reportUnknownArgumentType]
-    return exactly(fields, tuple) and all(isinstance(field, str) for field in fields)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from ._native import DataclassKey, GetAttrKey, Registration, TreeSpec, treespec_state
+from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, check_keys, count, exactly, read_entries, read_keys, read_one, write, write_entries
 from .registration import described
 from .spec_builder import (
@@ -31,7 +32,6 @@ from .spec_builder import (
     Builder,
     Place,
     call_user,
-    is_namedtuple,
     loaded,
     names_by_key,
     names_of_entries,
@@ -264,7 +264,7 @@ def read_namedtuple(builder: Builder, item: dict[str, Any]) -> None:
     if not exactly(name, str) or not exactly(module, str):
         raise Refused("the name of a class or of a module is no str")
     cls = loaded(module, name)
-    if not is_namedtuple(cls):
+    if not is_namedtuple_class(cls):
         raise Refused(
             f"no loaded module {described(module)} has a namedtuple class {described(name)}; import the module first"
         )

@@ -6,6 +6,7 @@ PyTorch is not needed for it. Its writer recurses, so its texts are never deep.
 from __future__ import annotations
 
 from ._native import DataclassKey, GetAttrKey, TreeSpec
+from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, check_keys, count, exactly
 from .registration import described
 from .spec_builder import (
@@ -23,7 +24,6 @@ from .spec_builder import (
     STATIC,
     TUPLE,
     Builder,
-    is_namedtuple,
     loaded,
     names_by_key,
     read_json,
@@ -139,7 +139,7 @@ def namedtuple_class(builder: Builder, name: Any) -> Any:
         parts = name.split(".")
         places = ((".".join(parts[:at]), ".".join(parts[at:])) for at in range(len(parts) - 1, 0, -1))
         cls = next((found for found in (loaded(*place) for place in places) if found is not None), None)
-    if not is_namedtuple(cls):
+    if not is_namedtuple_class(cls):
         raise Refused(f"no loaded module has a namedtuple class {described(name)}; import its module first")
     return cls
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, keystr, tree_flatten, tree_structure
-from .one_level import class_of, is_namedtuple
+from .namedtuples import is_namedtuple_instance
 from .registration import check_callable, described
 from .typing import TYPE_CHECKING
 from .wording import place
@@ -248,7 +248,7 @@ def treespec_namedtuple(namedtuple: Any, /, *, none_is_leaf: bool | None = None,
         >>> pytree.treespec_namedtuple(Point(pytree.treespec_leaf(), pytree.treespec_list()))
         TreeSpec(Point(x=*, y=[]))
     """
-    if not is_namedtuple(class_of(namedtuple)):
+    if not is_namedtuple_instance(namedtuple):
         raise PyTreeTypeError(
             f"treespec_namedtuple() expects a namedtuple that holds specs, got {described(namedtuple)}"
         )

@@ -1,4 +1,4 @@
-"""Types for annotations.
+"""Types for annotations: `PyTree`, and the types in the signatures of this package, such as `KeyPath` and `FlattenFn`.
 
 Nothing of the standard library is loaded here at run time: `import clika_pytree` must stay a matter of milliseconds.
 """
@@ -9,11 +9,19 @@ __all__ = ["PyTree"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
     from typing import overload as overload
 
-    from ._native import DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey
+    from .aliases import ContextFn as ContextFn
+    from .aliases import Filter as Filter
+    from .aliases import FlattenFn as FlattenFn
+    from .aliases import FlattenWithKeysFn as FlattenWithKeysFn
+    from .aliases import IsLeaf as IsLeaf
+    from .aliases import KeyEntry as KeyEntry
+    from .aliases import KeyPath as KeyPath
+    from .aliases import Namespace as Namespace
+    from .aliases import UnflattenFn as UnflattenFn
 
     T = TypeVar("T")
     T_co = TypeVar("T_co", covariant=True)
@@ -36,21 +44,18 @@ if TYPE_CHECKING:
     PyTree: TypeAlias = (
         "T | tuple[PyTree[T], ...] | ListLike[PyTree[T]] | Mapping[Any, PyTree[T]] | DataclassNode | SelfFlattening"
     )
-
-    # For the signatures of this package; they do not exist at run time.
-    IsLeaf: TypeAlias = Callable[[Any], object] | None
-    Namespace: TypeAlias = str | tuple[str, ...]
-    Filter: TypeAlias = Any  # a type, a tuple of types, a union or a predicate: unions have no static type on 3.10
-    FlattenFn: TypeAlias = Callable[[T], tuple[Iterable[Any], Any] | tuple[Iterable[Any], Any, Iterable[Any]]]
-    FlattenWithKeysFn: TypeAlias = Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]]
-    UnflattenFn: TypeAlias = Callable[[Any, Any], T]
-    ContextFn: TypeAlias = Callable[[Any], Any]
-    KeyEntry: TypeAlias = SequenceKey | MappingKey | GetAttrKey | DataclassKey | FlattenedIndexKey
-    KeyPath: TypeAlias = tuple[KeyEntry, ...]
 else:
 
     def overload(fn):
         return fn
+
+    def __getattr__(name):
+        if not name.startswith("_"):  # the import system asks for __path__
+            from . import aliases
+
+            if name in aliases.__all__:
+                return getattr(aliases, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
     class _EveryObject(type):
         # A single leaf is a tree too, so a run-time checker that looks at the bare class finds every object right.

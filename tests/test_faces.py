@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pickle
 import pydoc
+import re
 import typing
 from pathlib import Path
 from typing import Any, Optional
@@ -15,7 +16,7 @@ import pytest
 from helpers import run_python
 
 import clika_pytree
-from clika_pytree import _native, one_level, pytree
+from clika_pytree import _native, aliases, one_level, pytree
 
 PACKAGE = Path(clika_pytree.__file__).parent
 INTERNAL = {
@@ -34,6 +35,7 @@ PYTHON_MODULES = [
     "dataclass_nodes",
     "inspection",
     "key_paths",
+    "namedtuples",
     "one_level",
     "partial",
     "partition",
@@ -300,6 +302,19 @@ def test_the_type_of_trees_works_in_annotations_at_run_time() -> None:
     assert type(None) in typing.get_args(hints["c"])
     assert type(None) in typing.get_args(hints["d"])
     assert hash(PyTree[int]) == hash(PyTree[int])
+
+
+def test_the_types_of_signatures_are_there_at_run_time() -> None:
+    from clika_pytree.typing import FlattenFn, KeyEntry, KeyPath, UnflattenFn
+
+    assert typing.get_args(KeyPath) == (KeyEntry, ...)
+    assert {pytree.SequenceKey, pytree.DataclassKey} < set(typing.get_args(KeyEntry))
+    assert typing.get_args(UnflattenFn[int])[-1] is int
+    assert typing.get_args(FlattenFn[int])[0] == [int]
+    with pytest.raises(AttributeError, match=r"clika_pytree\.typing.* no attribute 'KeyPaths'"):
+        clika_pytree.typing.KeyPaths  # noqa: B018
+    for_checkers = re.findall(r"from \.aliases import (\w+) as \1$", (PACKAGE / "typing.py").read_text(), re.M)
+    assert for_checkers == aliases.__all__
 
 
 @pytest.mark.parametrize("tree", [None, 1, [1], {"a": object()}, int])
