@@ -158,13 +158,14 @@ impl TreeSpec {
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure([1, (2, 3)]).children()
     /// [TreeSpec(*), TreeSpec((*, *))]
-    fn children(&self, py: Python<'_>) -> PyResult<Vec<Self>> {
+    fn children(&self, py: Python<'_>) -> PyResult<Vec<Py<Self>>> {
         let mut children = Vec::new();
         children.try_reserve_exact(self.num_children()).map_err(no_memory)?;
         let mut interrupts = Interrupts::new();
         for index in self.0.children_of(0) {
             interrupts.after(py, CALL / 64)?;
-            children.push(Self(self.0.subtree(py, index)?));
+            // Objects before they are in a list: making one may start a collection, which must not see it half filled.
+            children.push(Py::new(py, Self(self.0.subtree(py, index)?))?);
         }
         Ok(children)
     }
@@ -189,7 +190,7 @@ impl TreeSpec {
             place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
         match child {
             Some(child) => self.0.subtree(py, child).map(Self),
-            None => Err(PyIndexError::new_err(format!("child {index} of a node with {count} children"))),
+            None => Err(PyIndexError::new_err(format!("child {} of a node with {count} children", quote(index)))),
         }
     }
 
