@@ -250,6 +250,44 @@ def test_a_class_that_gets_the_address_of_a_dead_leaf_class_is_not_mistaken_for_
     assert reused, "no class got the address of a dead one, so nothing was tested"
 
 
+def walk_whose_finalizer_ends_a_class(read: Callable[[Any], list]) -> bool:
+    """The class of a leaf that was just taken ends, and a namedtuple class comes; whether it got the same address."""
+    leaf_class, other = type("Leaf", (), {}), type("Other", (), {})
+    leaf, address, pending, reused = leaf_class(), id(leaf_class), [], False
+
+    class Last:
+        def __del__(self) -> None:
+            nonlocal leaf_class, reused
+            leaf.__class__, leaf_class = other, None
+            gc.collect()
+            node_class = type("Node", (tuple,), {"__slots__": (), "_fields": ("a", "b")})
+            reused = id(node_class) == address
+            pending.append(node_class((1, 2)))
+
+    class Once:
+        """Keeps nothing of what it gave."""
+
+        def __init__(self, *children: object) -> None:
+            self.children = children
+
+        def give(self) -> tuple:
+            children, self.children = self.children, ()
+            return children, None
+
+    with registered(Last, lambda last: ((), None), str), registered(Once, Once.give, str):
+        assert read([Once(Last(), [leaf]), [pending], 3])[-3:] == [1, 2, 3]
+    return reused
+
+
+@pytest.mark.usefixtures("small_heap")
+@pytest.mark.parametrize(
+    "read", [cp.tree_leaves, lambda tree: cp.tree_flatten(tree)[0], lambda tree: list(cp.tree_iter(tree))]
+)
+def test_a_class_that_dies_in_a_finalizer_is_not_mistaken_either(read):
+    reused = [walk_whose_finalizer_ends_a_class(read) for _ in range(20)]
+    assert any(reused), "no class got the address of a dead one, so nothing was tested"
+
+
 @pytest.mark.usefixtures("small_heap")
 def test_a_namedtuple_class_that_died_is_not_mistaken_either():
     for _ in range(20):

@@ -104,12 +104,19 @@ impl Agenda {
         }
     }
 
-    /// Drops the entries from `start` on. Finalizers may run: then everything before is pinned.
+    /// Drops the entries from `start` on. Says whether some of them were owned: then finalizers may have run, and
+    /// everything before is pinned.
     #[inline]
-    pub(super) fn truncate(&mut self, start: usize) {
-        while self.items.len() > start.max(self.pinned) {
-            self.items.pop();
+    pub(super) fn truncate(&mut self, start: usize) -> bool {
+        self.items.truncate(start.max(self.pinned));
+        let owned = self.pinned > start;
+        if owned {
+            self.truncate_pinned(start);
         }
+        owned
+    }
+
+    fn truncate_pinned(&mut self, start: usize) {
         while self.items.len() > start {
             let item = self.items.pop().flatten();
             self.pinned = self.items.len();

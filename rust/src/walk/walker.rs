@@ -319,7 +319,10 @@ impl Walker {
         if self.frames.len() < self.next_circle_check / 4 && self.next_circle_check > FIRST_CIRCLE_CHECK {
             self.next_circle_check /= 2;
         }
-        self.agenda.truncate(base);
+        if self.agenda.truncate(base) {
+            // A finalizer may have given the last leaf another class, and a new class may have the address of its old one.
+            self.last_leaf = 0;
+        }
         Ok(())
     }
 
