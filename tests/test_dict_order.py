@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import enum
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from classes import Color, Point, Tagged
+from helpers import notes, run_python
 
 import clika_pytree as cp
 
@@ -154,6 +156,47 @@ def test_an_exception_of_a_comparison_comes_through_with_a_note():
 
     with pytest.raises(LookupError, match="no order today"):
         sorted_keys(Angry(), Angry())
+
+
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt])
+def test_an_exception_of_a_class_that_lists_its_members_comes_through(error):
+    class Listing:
+        def __iter__(self) -> Listing:
+            return self
+
+        def __next__(self) -> None:
+            raise error("no members today")
+
+    class Meta(enum.EnumMeta):
+        def __iter__(cls) -> Listing:
+            return Listing()
+
+    class Letter(enum.Enum, metaclass=Meta):
+        A = 1
+        B = 2
+
+    with pytest.raises(error, match="no members today") as caught:
+        sorted_keys(Letter.A, Letter.B)
+    assert "comparing the keys of the dict" in notes(caught.value)
+
+
+def test_members_without_an_end_can_be_interrupted():
+    run_python(
+        "import enum, itertools, signal\n"
+        "import clika_pytree as cp\n"
+        "class Meta(enum.EnumMeta):\n"
+        "    def __iter__(cls): return itertools.repeat(None)\n"
+        "class Letter(enum.Enum, metaclass=Meta):\n"
+        "    A = 1\n"
+        "    B = 2\n"
+        "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.02)\n"
+        "try:\n"
+        "    with cp.dict_insertion_ordered(False): cp.tree_leaves({Letter.A: 1, Letter.B: 2})\n"
+        "except KeyboardInterrupt: pass\n"
+        "else: raise AssertionError('nobody interrupted')\n",
+        timeout=30,
+    )
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])

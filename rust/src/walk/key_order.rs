@@ -9,7 +9,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyType};
 
 use crate::errors::{Family, KeyPath, error, no_memory, show};
 use crate::ffi::{self, GilCell, Link};
@@ -187,7 +187,7 @@ pub(super) fn sorted_places<'py>(
             Err(raised) => return Err(noted(py, raised, here)),
         }
     }
-    let ranks = ranks_of(py, keys)?;
+    let ranks = ranks_of(py, keys).map_err(|raised| noted(py, raised, here))?;
     let mut before = |a: usize, b: usize| ranks[a].is_before(&ranks[b]);
     match sort(py, &mut order, &mut before) {
         Ok(()) => checked(order, &mut before, keys, here),
@@ -236,9 +236,20 @@ fn rank<'py>(key: &Bound<'py, PyAny>) -> PyResult<Rank<'py>> {
     let cls = key.get_type();
     let class = format!("{}.{}", cls.module()?, cls.qualname()?);
     let is_enum = key.is_instance(&py.import(intern!(py, "enum"))?.getattr(intern!(py, "Enum"))?)?;
-    let place =
-        if is_enum { cls.try_iter()?.position(|member| member.is_ok_and(|member| member.is(key))) } else { None };
+    let place = if is_enum { place_in_definition(&cls, key)? } else { None };
     Ok(Rank { class, place, key: key.clone() })
+}
+
+/// The place of a member among those its class gives, which a metaclass may give without an end.
+fn place_in_definition(cls: &Bound<'_, PyType>, key: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    let mut interrupts = Interrupts::new();
+    for (place, member) in cls.try_iter()?.enumerate() {
+        interrupts.after(cls.py(), 1)?;
+        if member?.is(key) {
+            return Ok(Some(place));
+        }
+    }
+    Ok(None)
 }
 
 impl Rank<'_> {
