@@ -114,17 +114,17 @@ fn collect<'py>(children: &Bound<'py, PyAny>, what: &str) -> Result<Vec<Bound<'p
     if let Ok(list) = children.cast_exact::<PyList>() {
         return Ok(gathered(list)?);
     }
-    if children.is_instance_of::<PyString>() || !is_iterable(children) {
+    if children.is_instance_of::<PyString>() || !is_iterable(children)? {
         let found = quote(children);
         return Err(Failure::Unfit(Family::Node, format!("gave {found} as {what}: it must give an iterable of them")));
     }
     Ok(gathered_from(children)?)
 }
 
-fn is_iterable(object: &Bound<'_, PyAny>) -> bool {
+fn is_iterable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let cls = object.get_type();
     let py = object.py();
-    cls.hasattr(intern!(py, "__iter__")).unwrap_or(false) || cls.hasattr(intern!(py, "__getitem__")).unwrap_or(false)
+    Ok(cls.hasattr(intern!(py, "__iter__"))? || cls.hasattr(intern!(py, "__getitem__"))?)
 }
 
 fn apart_by_function<'py>(result: &Bound<'py, PyAny>) -> Result<Apart<'py>, Failure> {

@@ -1,5 +1,6 @@
 //! Calling a function on every leaf.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
@@ -30,8 +31,8 @@ impl Filter {
         let py = filter.py();
         if filter.is_instance_of::<PyType>() || filter.is_instance_of::<PyTuple>() || is_union(filter)? {
             // A tuple of something else fails here, before anything is mapped.
-            if py.None().bind(py).is_instance(filter).is_err() {
-                return Err(Self::unfit(filter));
+            if let Err(raised) = py.None().bind(py).is_instance(filter) {
+                return Err(if raised.is_instance_of::<PyTypeError>(py) { Self::unfit(filter) } else { raised });
             }
             return Ok(Self::Instances(filter.clone().unbind()));
         }

@@ -1,5 +1,6 @@
 //! Putting a tree together.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
@@ -78,8 +79,12 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
     let mut interrupts = Interrupts::new();
     for leaf in leaves.try_iter().map_err(no_iterable)? {
         interrupts.after(leaves.py(), 1)?;
-        if refs.len() == wanted && leaves.len().is_err() {
-            return Err(wrong_count(leaves.py(), wanted, &format!("{} or more", wanted + 1)));
+        if refs.len() == wanted
+            && let Err(raised) = leaves.len()
+        {
+            let is_unsized = raised.is_instance_of::<PyTypeError>(leaves.py());
+            let count = format!("{} or more", wanted + 1);
+            return Err(if is_unsized { wrong_count(leaves.py(), wanted, &count) } else { raised });
         }
         refs.push(leaf?)?;
     }

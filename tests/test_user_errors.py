@@ -1,0 +1,103 @@
+"""An exception of user code comes out as it is, wherever the library asks something of an object."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from helpers import notes, registered
+
+import clika_pytree as cp
+
+ERRORS = [LookupError, KeyboardInterrupt, StopIteration, MemoryError]
+
+
+def asking(name: str, error: type[BaseException]) -> type:
+    """A metaclass that raises where this attribute of the class is asked for."""
+
+    class Meta(type):
+        def __getattribute__(cls, attribute: str) -> Any:
+            if attribute == name:
+                raise error("don't ask")
+            return type.__getattribute__(cls, attribute)
+
+    return Meta
+
+
+class Holder:
+    def __init__(self, children: Any) -> None:
+        self.children = children
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_whether_children_can_be_iterated(error):
+    class Children(metaclass=asking("__iter__", error)):
+        pass
+
+    with registered(Holder, lambda holder: (holder.children, None), lambda children, _: Holder(children)):
+        for read in (cp.tree_leaves, cp.tree_structure, cp.tree_structure(Holder([1])).flatten_up_to):
+            with pytest.raises(error, match="don't ask") as caught:
+                read(Holder(Children()))
+            assert "the flatten function of Holder at the root" in notes(caught.value)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_whether_a_class_is_a_namedtuple(error):
+    class Odd(tuple, metaclass=asking("_fields", error)):
+        __slots__ = ()
+
+    with pytest.raises(error, match="don't ask"):
+        cp.tree_leaves([Odd((1, 2))])
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("in_tuple", [False, True])
+def test_whether_a_leaf_is_an_instance(error, in_tuple):
+    class Meta(type):
+        def __instancecheck__(cls, obj: object) -> bool:
+            raise error("don't ask")
+
+    class Odd(metaclass=Meta):
+        pass
+
+    with pytest.raises(error, match="don't ask"):
+        cp.tree_map_only((Odd, int) if in_tuple else Odd, str, ["a"])
+
+
+def test_a_class_that_refuses_instance_checks_is_no_filter():
+    class Meta(type):
+        def __instancecheck__(cls, obj: object) -> bool:
+            raise TypeError("not for isinstance")
+
+    class Odd(metaclass=Meta):
+        pass
+
+    with pytest.raises(cp.PyTreeTypeError, match="expected a class, a tuple of classes, a union or a predicate"):
+        cp.tree_map_only(Odd, str, ["a"])
+
+
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt, ValueError])
+def test_how_many_leaves_there_are(error):
+    class Leaves:
+        def __iter__(self) -> Iterator[int]:
+            return itertools.count()
+
+        def __len__(self) -> int:
+            raise error("don't ask")
+
+    with pytest.raises(error, match="don't ask"):
+        cp.tree_structure([0, 0]).unflatten(Leaves())
+
+
+def test_an_index_whose_text_fails_is_out_of_range_all_the_same():
+    class Index:
+        def __index__(self) -> int:
+            return 5
+
+        def __str__(self) -> str:
+            raise LookupError("no text")
+
+    with pytest.raises(IndexError, match="child an object of class Index of a node with 2 children"):
+        cp.tree_structure([0, 0]).child(Index())
