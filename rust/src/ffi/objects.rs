@@ -229,6 +229,11 @@ pub(crate) fn tuple_instance_from<'py>(
             return Err(PyRuntimeError::new_err("a tuple class without an allocator"));
         };
         let instance = Bound::from_owned_ptr_or_err(cls.py(), alloc(cls_ptr, count))?;
+        #[cfg(Py_3_14)]
+        {
+            // Not hashed yet: an allocator leaves zero there, which would count as the hash.
+            (*instance.as_ptr().cast::<ffi::PyTupleObject>()).ob_hash = -1;
+        }
         items.move_out(start, (&raw mut (*instance.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast());
         Ok(instance)
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyString, PyTuple, PyType, PyWeakrefReference};
 
 use super::Class;
 use super::class::builtin_kind;
@@ -147,9 +147,10 @@ fn watch(cls: &Bound<'_, PyType>) -> PyResult<()> {
     if !ffi::is_heap_type(cls) || watched() {
         return Ok(());
     }
-    let weakref = py.import("weakref")?.getattr("ref")?.call1((cls, ClassWatch { address }))?;
+    let weakref = PyWeakrefReference::new_with(cls, ClassWatch { address })?;
     // User code may have run meanwhile and have put its own there: dropped only once the table is let go.
-    let replaced = WATCHED.with(py, |watched| watched.get_or_insert_default().insert(address, weakref.unbind()));
+    let replaced =
+        WATCHED.with(py, |watched| watched.get_or_insert_default().insert(address, weakref.into_any().unbind()));
     drop(replaced);
     Ok(())
 }
