@@ -206,6 +206,90 @@ def load(reduced: tuple) -> Any:
     return spec
 
 
+def nodes_of(*nodes: tuple[int, int]) -> bytes:
+    return b"".join(bytes([kind]) + arity.to_bytes(4, "little") for kind, arity in nodes)
+
+
+LEAVES, NONE, LIST, DICT, DEFAULTDICT, DEQUE, NAMEDTUPLE, CUSTOM = 0, 1, 2, 4, 6, 7, 8, 9
+MOST = 2**32 - 1
+FORGED_STATES: list[tuple[bytes, tuple]] = [
+    (b"", ()),
+    (nodes_of((LIST, 10**9)), ()),
+    (nodes_of((LIST, MOST), (LIST, MOST), (LEAVES, MOST)), ()),
+    (nodes_of((DICT, 10**9)), ()),
+    (nodes_of((DICT, MOST), (LEAVES, MOST)), ("a",)),
+    (nodes_of((LEAVES, 10**9)), ()),
+    (nodes_of((LEAVES, 0)), ()),
+    (nodes_of((LIST, 1), (LEAVES, 2)), ()),
+    (nodes_of((LIST, 1), (LEAVES, 1), (LEAVES, 1)), ()),
+    (nodes_of((LIST, 2), (LEAVES, 1))[:-1], ()),
+    (nodes_of((12, 0)), ()),
+    (nodes_of((NONE, 0)), ()),
+    (nodes_of((LIST, 0)), ("left over",)),
+    (nodes_of((DICT, 2), (LEAVES, 2)), (1, True)),
+    (nodes_of((DICT, 1), (LEAVES, 1)), ([],)),
+    (nodes_of((DEFAULTDICT, 0)), (3,)),
+    (nodes_of((DEQUE, 1), (LEAVES, 1)), (-1,)),
+    (nodes_of((DEQUE, 1), (LEAVES, 1)), (0,)),
+    (nodes_of((DEQUE, 0)), (10**30,)),
+    (nodes_of((NAMEDTUPLE, 1), (LEAVES, 1)), (Sample,)),
+    (nodes_of((NAMEDTUPLE, 1), (LEAVES, 1)), (tuple,)),
+    (nodes_of((CUSTOM, 0)), (Tagged, None, None)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FORGED_STATES)))
+def test_a_forged_state_is_refused(number):
+    nodes, slots = FORGED_STATES[number]
+    load, (good, fields) = structure([0]).__reduce__()
+    version, none_is_leaf, *_ = good
+    with pytest.raises((ValueError, TypeError)):
+        load((version, none_is_leaf, nodes, slots, []), fields)
+
+
+@pytest.mark.parametrize(
+    "order", [(0, [0, 0]), (0, [1]), (0, [0, 2]), (1, [0, 1]), (5, [0, 1]), (0, []), (0, [1, 0, 2])]
+)
+def test_a_forged_order_is_refused(order):
+    with cp.dict_insertion_ordered(False):
+        spec = structure({"b": 0, "a": 0})
+    load, (state, fields) = spec.__reduce__()
+    *most, orders = state
+    assert load((*most, orders), fields) == spec
+    with pytest.raises(ValueError, match="order"):
+        load((*most, [order]), fields)
+
+
+def test_a_state_that_contains_itself_is_refused_or_sound():
+    circle: list = []
+    circle.append((circle, {"k": circle}))
+    load, (state, fields) = structure([Tagged(0, 0, 1), {"key": 0}]).__reduce__()
+    version, none_is_leaf, nodes, slots, orders = state
+    for forged in (
+        (circle, none_is_leaf, nodes, slots, orders),
+        (version, none_is_leaf, nodes, circle, orders),
+        (version, none_is_leaf, nodes, slots, circle),
+        (version, none_is_leaf, nodes, (circle, *slots[1:]), orders),
+        (version, none_is_leaf, nodes, (*slots[:3], circle), orders),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            load(forged, fields)
+    spec = load((version, none_is_leaf, nodes, (slots[0], circle, *slots[2:]), orders), fields)
+    assert spec.num_leaves == 3
+    assert "..." in repr(spec)
+    for operation in (hash, cp.treespec_dumps, cp.TreeSpec.fingerprint):
+        with pytest.raises(cp.PyTreeError, match="contains itself"):
+            operation(spec)
+
+
+def test_every_truncation_of_a_pickle_is_an_error():
+    with cp.dict_insertion_ordered(False):
+        whole = pickle.dumps(structure(every_kind(), none_is_leaf=False))
+    for end in range(len(whole)):
+        with pytest.raises((pickle.UnpicklingError, ValueError, TypeError, EOFError, IndexError, AttributeError)):
+            pickle.loads(whole[:end])
+
+
 @given(trees, modes, st.data())
 def test_a_forged_state_is_an_error_or_a_sound_spec(tree, mode, data):
     reduced = structure(tree, mode.is_leaf, none_is_leaf=mode.none_is_leaf, namespace=mode.namespace).__reduce_ex__(4)

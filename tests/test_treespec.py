@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import operator
 from collections import OrderedDict, defaultdict, deque
 
 import pytest
@@ -265,6 +266,10 @@ def test_prefix_follows_the_rules_of_equality(a, b):
     first, second = structure(a), structure(b)
     assert not first.is_prefix(second)
     assert not second.is_prefix(first)
+    assert not first.is_suffix(second)
+    for compare in (operator.le, operator.ge, operator.lt, operator.gt):
+        assert not compare(first, second)
+    assert first != second
     with pytest.raises(cp.StructureError):
         first.flatten_up_to(b)
 
