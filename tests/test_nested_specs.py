@@ -178,6 +178,46 @@ def test_a_spec_that_holds_itself_is_refused(held):
     )
 
 
+def test_a_spec_that_holds_itself_is_printed_with_dots():
+    check(
+        "class Plain:\n"
+        "    def __repr__(self): return f'Plain({self.held!r})'\n"
+        "class Unnamed: pass\n"
+        "def holding(context):\n"
+        "    context.held = structure([Tagged(0, 0, context)])\n"
+        "    return context.held\n"
+        "spec = holding(Plain())\n"
+        "assert repr(spec) == 'TreeSpec([CustomTreeNode(Tagged[Plain(TreeSpec(...))], [*, *])])'\n"
+        "assert repr(spec) == str(spec) == f'{spec}'\n"
+        "inner, outer = Plain(), Plain()\n"
+        "inner.held, outer.held = structure(Tagged(0, 0, (outer,))), structure(Tagged(0, 0, [inner]))\n"
+        "for held in (inner.held, outer.held):\n"
+        "    assert repr(held).count('TreeSpec(') == 3 and repr(held).count('TreeSpec(...)') == 1\n"
+        "assert repr([spec, spec]) == f'[{spec}, {spec}]'\n"
+        "try: spec.flatten_up_to([3])\n"
+        "except cp.StructureError as error: assert len(str(error)) < 300\n"
+        "try: spec.broadcast(structure([()]))\n"
+        "except cp.StructureError as error: assert len(str(error)) < 400\n",
+        small_stack=True,
+    )
+
+
+def test_specs_in_specs_are_printed_as_deep_as_a_small_stack_allows():
+    check(
+        "wraps = [lambda s: Tagged(0, 0, s), lambda s: Tagged(0, 0, (1, [s])), lambda s: Config(s), lambda s: {s: 0},\n"
+        "         lambda s: Tagged(0, 0, Holder(Point(s, 0)))]\n"
+        "for wrap in wraps:\n"
+        "    assert repr(chain(50, wrap)).count('TreeSpec(') == 51\n"
+        "    spec = chain(1000, wrap)\n"
+        "    for _ in range(3):\n"
+        "        try: repr(spec)\n"
+        "        except RecursionError as error: assert 'TreeSpecs in the contexts of one another' in str(error)\n"
+        "        else: raise AssertionError('this was to fail')\n"
+        "    assert repr(chain(50, wrap)).count('TreeSpec(') == 51\n",
+        small_stack=True,
+    )
+
+
 @every_wrap
 def test_specs_in_specs_can_be_printed_and_taken_apart_or_end_in_a_recursion_error(wrap):
     check(
@@ -187,7 +227,8 @@ def test_specs_in_specs_can_be_printed_and_taken_apart_or_end_in_a_recursion_err
         "for operation in (lambda: repr(spec), lambda: spec.context, spec.children, tree_of, spec.__reduce_ex__,\n"
         "                  lambda: spec.compose(spec), mismatch):\n"
         "    try: operation()\n"
-        "    except (RecursionError, TypeError, cp.StructureError) as error: assert len(str(error)) < 1000\n"
+        "    except (RecursionError, TypeError, cp.StructureError) as error: assert len(str(error)) < 1000\n",
+        small_stack=True,
     )
 
 

@@ -1,5 +1,8 @@
 //! The printed form of a structure.
 
+use std::cell::RefCell;
+
+use pyo3::exceptions::PyRecursionError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -12,9 +15,48 @@ use crate::structure::{Kind, Node};
 /// A child's key is printed by its own repr, which takes some steps' time.
 const PER_CHILD: usize = 8;
 
+/// How many structures may be printed by the contexts of one another: each takes a kilobyte or two of the stack.
+const MOST_NESTED: usize = 64;
+
+thread_local! {
+    /// The structures that this thread is printing: contexts print what they hold, and that may be a structure.
+    static PRINTED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A structure that is being printed, by its address.
+struct Printing(usize);
+
+impl Printing {
+    fn enter(address: usize) -> Self {
+        PRINTED.with_borrow_mut(|printed| printed.push(address));
+        Self(address)
+    }
+}
+
+impl Drop for Printing {
+    fn drop(&mut self) {
+        PRINTED.with_borrow_mut(|printed| printed.retain(|address| *address != self.0));
+    }
+}
+
 impl Graph {
-    /// `TreeSpec({'a': [*, (*, *)], 'b': *})`, with the mode and the namespace where they are not the usual ones.
+    /// `TreeSpec({'a': [*, (*, *)], 'b': *})`, with the mode and the namespace where they are not the usual ones. What
+    /// contains itself prints as `TreeSpec(...)` there.
     pub(crate) fn repr(&self, py: Python<'_>) -> PyResult<String> {
+        let address = std::ptr::from_ref(self) as usize;
+        let (is_open, nested) = PRINTED.with_borrow(|printed| (printed.contains(&address), printed.len()));
+        if is_open {
+            return Ok("TreeSpec(...)".to_owned());
+        }
+        if nested >= MOST_NESTED {
+            let message = format!("clika_pytree: more than {MOST_NESTED} TreeSpecs in the contexts of one another");
+            return Err(PyRecursionError::new_err(message));
+        }
+        let _printing = Printing::enter(address);
+        self.print(py)
+    }
+
+    fn print(&self, py: Python<'_>) -> PyResult<String> {
         let mut text = String::new();
         write(&mut text, "TreeSpec(")?;
         self.write_tree(py, &mut text)?;
