@@ -94,7 +94,7 @@ def treespec_loads(text: str, namespace: Namespace = "") -> TreeSpec:
     if exactly(document, list):
         return read_torch(document, namespace)
     check_document(document)
-    builder = Builder(namespace, document["none_is_leaf"])
+    builder = Builder("treespec_loads()", namespace, document["none_is_leaf"])
     number = 0
     try:
         for number, item in enumerate(document["nodes"]):  # noqa: B007

@@ -1,10 +1,11 @@
-"""What reading and writing a structure share: where one is in it, and how its nodes become a TreeSpec."""
+"""What reading and writing a structure share: its nodes, where each of them stands, and how they become a TreeSpec."""
 
 from __future__ import annotations
 
 import sys
 
 from ._native import (
+    DataclassKey,
     FlattenedIndexKey,
     GetAttrKey,
     MappingKey,
@@ -15,6 +16,7 @@ from ._native import (
     TreeSpec,
     keystr,
     treespec_from_state,
+    treespec_state,
 )
 from .plain_values import Refused, exactly, is_key
 from .registration import described, named, namespaces_with
@@ -22,7 +24,7 @@ from .typing import TYPE_CHECKING
 from .wording import key_text, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from .typing import Namespace
@@ -36,6 +38,7 @@ __all__: list[str] = []
 LEAVES, NONE, LIST, TUPLE, DICT, ORDEREDDICT, DEFAULTDICT, DEQUE, NAMEDTUPLE, CUSTOM, DATACLASS, STATIC = range(12)
 STATE_VERSION = 1
 NODE_FORMAT = "<BI"
+NAMES = ("leaf", "None", "list", "tuple", "dict", "OrderedDict", "defaultdict", "deque")
 
 FACTORIES: dict[str, type] = {cls.__name__: cls for cls in (list, dict, set, tuple, int, float, str, bool)}
 
@@ -162,6 +165,63 @@ def names_of_entries(entries: tuple[Any, ...] | None) -> Names:
     return NAMED_BY_PLACE if entries is None else (key_of_entry, entries)
 
 
+class Node:
+    """A container of a structure: the number of its kind, how many children it has, what its slots hold.
+
+    `order` is there for a dict that was flattened by sorted key: for each key in the order of insertion, its place
+    among the sorted ones.
+    """
+
+    __slots__ = ("arity", "kind", "order", "slots")
+
+    def __init__(self, kind: int, arity: int, slots: tuple[Any, ...], order: list[int] | None) -> None:
+        self.kind, self.arity, self.slots, self.order = kind, arity, slots, order
+
+    @property
+    def keys(self) -> tuple[Any, ...]:
+        """The keys of a dict of any kind."""
+        return self.slots[1:] if self.kind == DEFAULTDICT else self.slots
+
+    def name(self) -> str:
+        """What it is called in a message."""
+        if self.kind < NAMEDTUPLE:
+            return NAMES[self.kind]
+        name: str = (self.slots[0] if self.kind == NAMEDTUPLE else self.slots[0].cls).__qualname__
+        return name
+
+    def names(self) -> Names:
+        """How its children are called."""
+        if self.kind in (DICT, ORDEREDDICT, DEFAULTDICT):
+            return names_by_key(self.keys)
+        if self.kind == NAMEDTUPLE:
+            return GetAttrKey, self.slots[0]._fields
+        if self.kind == CUSTOM:
+            return names_of_entries(self.slots[2])
+        return (DataclassKey, self.slots[0].data_fields) if self.kind == DATACLASS else NAMED_BY_INDEX
+
+
+def nodes_of(spec: TreeSpec) -> Iterator[Node | int]:
+    """The nodes of a structure in the order of a walk; a number stands for as many neighbouring leaves."""
+    from struct import iter_unpack
+
+    _, _, nodes, slots, orders = treespec_state(spec)
+    order_of: dict[int, list[int]] = dict(orders)
+    at = 0
+    for number, (kind, arity) in enumerate(iter_unpack(NODE_FORMAT, nodes)):
+        if kind == LEAVES:
+            yield arity
+        else:
+            end = at + how_many_slots(kind, arity)
+            yield Node(kind, arity, slots[at:end], order_of.get(number))
+            at = end
+
+
+def how_many_slots(kind: int, arity: int) -> int:
+    if kind in (DICT, ORDEREDDICT, DEFAULTDICT):
+        return arity + (kind == DEFAULTDICT)
+    return {DEQUE: 1, NAMEDTUPLE: 1, CUSTOM: 3, DATACLASS: 2, STATIC: 2}.get(kind, 0)
+
+
 def annotate(error: Any, note: str) -> None:
     """Add a line to an exception of the user's own code, which keeps its type."""
     if hasattr(error, "add_note"):
@@ -171,10 +231,10 @@ def annotate(error: Any, note: str) -> None:
 
 
 class Builder:
-    """Takes the nodes of a structure in the order of a walk."""
+    """Takes the nodes of a structure in the order of a walk; `caller` is the function that its errors name."""
 
-    def __init__(self, namespace: Namespace, none_is_leaf: bool) -> None:
-        self.searched = searched_namespaces(namespace)
+    def __init__(self, caller: str, namespace: Namespace, none_is_leaf: bool) -> None:
+        self.searched = searched_namespaces(caller, namespace)
         self.none_is_leaf = none_is_leaf
         self.place = Place()
         self.kinds: list[int] = []
@@ -206,6 +266,21 @@ class Builder:
         self.slots.extend(slots)
         self.in_run = False
         self.place.enter(arity, names)
+
+    def static(self, registration: Registration, value: Any, arity: int = 0) -> None:
+        name = registration.cls.__qualname__
+        if arity:
+            raise Refused(f"{name} is registered as static, so it has no children, and here it has {arity}")
+        if type(value) is not registration.cls:
+            raise Refused(f"it should be an instance of {name}, got {described(value)}")
+        self.container(STATIC, 0, NAMED_BY_INDEX, registration, value)
+
+    def build(self, root: Any, read: Callable[[Any, Builder], Sequence[Any]]) -> TreeSpec:
+        """The structure of a tree of another making: `read` adds one node of it and gives back its children."""
+        waiting = [root]
+        while waiting:
+            waiting.extend(reversed(read(waiting.pop(), self)))
+        return self.finish()
 
     def finish(self) -> TreeSpec:
         from struct import Struct
@@ -249,14 +324,12 @@ def call_user(where: Place, registration: Registration, function: str, value: An
         raise
 
 
-def searched_namespaces(namespace: Any) -> tuple[str, ...]:
+def searched_namespaces(caller: str, namespace: Any) -> tuple[str, ...]:
     """The namespaces in the order in which a class is looked for in them."""
     names: tuple[Any, ...] = namespace if exactly(namespace, tuple) else (namespace,)
     for name in names:
         if not isinstance(name, str):
-            raise PyTreeTypeError(
-                f"treespec_loads() expects a str or a tuple of str as namespace, got {described(name)}"
-            )
+            raise PyTreeTypeError(f"{caller} expects a str or a tuple of str as namespace, got {described(name)}")
     return (*names, "")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from ._native import DataclassKey, GetAttrKey, Registration, TreeSpec, treespec_state
+from ._native import DataclassKey, GetAttrKey, Registration, TreeSpec
 from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, check_keys, count, exactly, read_entries, read_keys, read_one, write, write_entries
 from .registration import described
@@ -20,21 +20,20 @@ from .spec_builder import (
     DEQUE,
     DICT,
     FACTORIES,
-    LEAVES,
     LIST,
     NAMED_BY_INDEX,
     NAMEDTUPLE,
-    NODE_FORMAT,
     NONE,
     ORDEREDDICT,
-    STATIC,
     TUPLE,
     Builder,
+    Node,
     Place,
     call_user,
     loaded,
     names_by_key,
     names_of_entries,
+    nodes_of,
 )
 from .typing import TYPE_CHECKING
 
@@ -42,84 +41,59 @@ if TYPE_CHECKING:
     from collections.abc import Set
     from typing import Any
 
-    from .spec_builder import Names
-
 __all__: list[str] = []
-
-NAMES = ("leaf", "None", "list", "tuple", "dict", "OrderedDict", "defaultdict", "deque")
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def written_nodes(spec: TreeSpec) -> list[Any]:
     """The list of nodes of a structure."""
-    from struct import iter_unpack
-
-    _, _, nodes, slots, orders = treespec_state(spec)
-    order_of: dict[int, list[int]] = dict(orders)
     place = Place()
     items: list[Any] = []
-    at = 0
-    for number, (kind, arity) in enumerate(iter_unpack(NODE_FORMAT, nodes)):
-        if kind == LEAVES:
-            items.append("*" * arity)
-            place.step(arity)
+    for node in nodes_of(spec):
+        if isinstance(node, int):
+            items.append("*" * node)
+            place.step(node)
             continue
-        own = slots[at : at + how_many_slots(kind, arity)]
-        at += len(own)
         try:
-            item, names = written_node(place, kind, arity, own)
+            item = written_node(place, node)
         except Refused as refusal:
-            message = f"treespec_dumps() can't write the {name_of(kind, own)} {{place}}: {refusal}"
+            message = f"treespec_dumps() can't write the {node.name()} {{place}}: {refusal}"
             raise place.error(message) from None
-        if number in order_of:
-            item["order"] = order_of[number]
+        if node.order is not None:
+            item["order"] = node.order
         items.append(item)
-        place.enter(arity, names)
+        place.enter(node.arity, node.names())
     return items
 
 
-def name_of(kind: int, slots: tuple[Any, ...]) -> str:
-    if kind < NAMEDTUPLE:
-        return NAMES[kind]
-    name: str = (slots[0] if kind == NAMEDTUPLE else slots[0].cls).__qualname__
-    return name
-
-
-def how_many_slots(kind: int, arity: int) -> int:
-    if kind in (DICT, ORDEREDDICT, DEFAULTDICT):
-        return arity + (kind == DEFAULTDICT)
-    return {DEQUE: 1, NAMEDTUPLE: 1, CUSTOM: 3, DATACLASS: 2, STATIC: 2}.get(kind, 0)
-
-
-def written_node(place: Place, kind: int, arity: int, slots: tuple[Any, ...]) -> tuple[Any, Names]:
-    """The item of a node, and how its children are called."""
+def written_node(place: Place, node: Node) -> Any:
+    """The item of a node."""
+    kind, slots = node.kind, node.slots
     if kind == NONE:
-        return None, NAMED_BY_INDEX
+        return None
     if kind in (LIST, TUPLE):
-        return {"list" if kind == LIST else "tuple": arity}, NAMED_BY_INDEX
+        return {"list" if kind == LIST else "tuple": node.arity}
     if kind in (DICT, ORDEREDDICT):
-        return {"dict" if kind == DICT else "ordereddict": written_keys(slots)}, names_by_key(slots)
+        return {"dict" if kind == DICT else "ordereddict": written_keys(slots)}
     if kind == DEFAULTDICT:
-        factory, *keys = slots
-        return {"defaultdict": written_keys(keys), "factory": written_factory(factory)}, names_by_key(slots[1:])
+        return {"defaultdict": written_keys(node.keys), "factory": written_factory(slots[0])}
     if kind == DEQUE:
-        return {"deque": arity, "maxlen": slots[0]}, NAMED_BY_INDEX
+        return {"deque": node.arity, "maxlen": slots[0]}
     if kind == NAMEDTUPLE:
-        return written_namedtuple(slots[0]), (GetAttrKey, slots[0]._fields)
+        return written_namedtuple(slots[0])
     registration: Registration = slots[0]
     item = written_class(place, registration, slots[1])
     if kind == CUSTOM:
-        item["children"] = arity
+        item["children"] = node.arity
         if slots[2] is not None:
             try:
                 item["entries"] = write_entries(slots[2])
             except Refused as refusal:
                 raise Refused(f"its entries are more than plain values: {refusal}") from None
-        return item, names_of_entries(slots[2])
-    if kind == DATACLASS:
+    elif kind == DATACLASS:
         item["fields"], item["meta"] = list(registration.data_fields), list(registration.meta_fields)
-    return item, (DataclassKey, registration.data_fields)
+    return item
 
 
 def written_keys(keys: Any) -> list[Any]:
@@ -320,9 +294,7 @@ def read_dataclass(builder: Builder, item: dict[str, Any]) -> None:
 
 def read_static(builder: Builder, item: dict[str, Any]) -> None:
     registration, value = read_class(builder, item, "static", set(), set())
-    if type(value) is not registration.cls:
-        raise Refused(f"it should be an instance of {registration.cls.__qualname__}, got {described(value)}")
-    builder.container(STATIC, 0, NAMED_BY_INDEX, registration, value)
+    builder.static(registration, value)
 
 
 READERS: dict[str, Any] = {

@@ -21,7 +21,6 @@ from .spec_builder import (
     NAMED_BY_PLACE,
     NAMEDTUPLE,
     ORDEREDDICT,
-    STATIC,
     TUPLE,
     Builder,
     loaded,
@@ -44,16 +43,13 @@ MOST_DOTS = 50
 
 def read_torch(document: list[Any], namespace: Namespace) -> TreeSpec:
     """The structure of a document that is a list."""
-    builder = Builder(namespace, none_is_leaf=True)
+    builder = Builder("treespec_loads()", namespace, none_is_leaf=True)
     try:
         if len(document) != 2 or not exactly(document[0], int):
             raise Refused("a list is read as [protocol, node], and this is another one")
         if document[0] != PROTOCOL:
             raise Refused(f"PyTorch's protocol {document[0]} is unknown; protocol {PROTOCOL} can be read")
-        waiting = [document[1]]
-        while waiting:
-            waiting.extend(reversed(read_node(waiting.pop(), builder)))
-        return builder.finish()
+        return builder.build(document[1], read_node)
     except Refused as refusal:
         message = f"treespec_loads() can't read the node {{place}} of PyTorch's text: {refusal}"
         raise builder.place.error(message) from None
@@ -173,10 +169,8 @@ def read_registered(builder: Builder, name: Any, context: Any, arity: int) -> No
         value = builder.call_user(registration, "from_dumpable_context", context)
     if registration.kind == "custom":
         builder.container(CUSTOM, arity, NAMED_BY_PLACE, registration, value, None)
-    elif arity or type(value) is not registration.cls:
-        raise Refused(f"{cls} is registered as static, and this is no instance of it without children")
     else:
-        builder.container(STATIC, 0, NAMED_BY_INDEX, registration, value)
+        builder.static(registration, value, arity)
 
 
 def check_fields(cls: str, context: Any, data: tuple[str, ...], meta: tuple[str, ...]) -> None:

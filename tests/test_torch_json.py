@@ -106,8 +106,11 @@ def test_a_static_object_comes_from_its_function() -> None:
     )
     layer = load(node("tests.Layer", "x")).context
     assert layer == Layer("x")
-    for wrong in (node("tests.Layer", None), node("tests.Layer", "x", LEAF)):
-        with pytest.raises(cp.PyTreeValueError, match="no instance of it without children"):
+    for wrong, reason in (
+        (node("tests.Layer", None), "should be an instance of Layer, got None"),
+        (node("tests.Layer", "x", LEAF), "has no children, and here it has 1"),
+    ):
+        with pytest.raises(cp.PyTreeValueError, match=reason):
             load(wrong)
 
 
