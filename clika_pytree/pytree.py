@@ -46,6 +46,14 @@ ON_FIRST_USE = {
         "tree_transpose",
         "tree_transpose_map",
     ),
+    "conversion": (
+        "treespec_from_jax",
+        "treespec_from_optree",
+        "treespec_from_torch",
+        "treespec_to_jax",
+        "treespec_to_optree",
+        "treespec_to_torch",
+    ),
     "dataclass_nodes": ("register_dataclass",),
     "inspection": ("check_node", "tree_diff", "tree_summary"),
     "key_paths": ("key_get", "parse_keystr"),
@@ -93,6 +101,14 @@ if TYPE_CHECKING:
         tree_broadcast_prefix,
         tree_transpose,
         tree_transpose_map,
+    )
+    from .conversion import (
+        treespec_from_jax,
+        treespec_from_optree,
+        treespec_from_torch,
+        treespec_to_jax,
+        treespec_to_optree,
+        treespec_to_torch,
     )
     from .dataclass_nodes import register_dataclass
     from .inspection import check_node, tree_diff, tree_summary
@@ -220,12 +236,18 @@ __all__ = [
     "treespec_dict",
     "treespec_dumps",
     "treespec_from_collection",
+    "treespec_from_jax",
+    "treespec_from_optree",
+    "treespec_from_torch",
     "treespec_leaf",
     "treespec_list",
     "treespec_loads",
     "treespec_namedtuple",
     "treespec_none",
     "treespec_ordereddict",
+    "treespec_to_jax",
+    "treespec_to_optree",
+    "treespec_to_torch",
     "treespec_tuple",
     "unregister_pytree_node",
 ]

@@ -18,6 +18,7 @@ from ._native import (
     treespec_from_state,
     treespec_state,
 )
+from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, exactly, is_key
 from .registration import described, named, namespaces_with
 from .typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ __all__: list[str] = []
 LEAVES, NONE, LIST, TUPLE, DICT, ORDEREDDICT, DEFAULTDICT, DEQUE, NAMEDTUPLE, CUSTOM, DATACLASS, STATIC = range(12)
 STATE_VERSION = 1
 NODE_FORMAT = "<BI"
+SLOTS = {DEQUE: 1, NAMEDTUPLE: 1, CUSTOM: 3, DATACLASS: 2, STATIC: 2}
 NAMES = ("leaf", "None", "list", "tuple", "dict", "OrderedDict", "defaultdict", "deque")
 
 FACTORIES: dict[str, type] = {cls.__name__: cls for cls in (list, dict, set, tuple, int, float, str, bool)}
@@ -200,8 +202,17 @@ class Node:
         return (DataclassKey, self.slots[0].data_fields) if self.kind == DATACLASS else NAMED_BY_INDEX
 
 
-def nodes_of(spec: TreeSpec) -> Iterator[Node | int]:
-    """The nodes of a structure in the order of a walk; a number stands for as many neighbouring leaves."""
+class Leaves:
+    """A number of leaves that are neighbours in one container."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+
+def nodes_of(spec: TreeSpec) -> Iterator[Node | Leaves]:
+    """The nodes of a structure in the order of a walk."""
     from struct import iter_unpack
 
     _, _, nodes, slots, orders = treespec_state(spec)
@@ -209,7 +220,7 @@ def nodes_of(spec: TreeSpec) -> Iterator[Node | int]:
     at = 0
     for number, (kind, arity) in enumerate(iter_unpack(NODE_FORMAT, nodes)):
         if kind == LEAVES:
-            yield arity
+            yield Leaves(arity)
         else:
             end = at + how_many_slots(kind, arity)
             yield Node(kind, arity, slots[at:end], order_of.get(number))
@@ -219,7 +230,7 @@ def nodes_of(spec: TreeSpec) -> Iterator[Node | int]:
 def how_many_slots(kind: int, arity: int) -> int:
     if kind in (DICT, ORDEREDDICT, DEFAULTDICT):
         return arity + (kind == DEFAULTDICT)
-    return {DEQUE: 1, NAMEDTUPLE: 1, CUSTOM: 3, DATACLASS: 2, STATIC: 2}.get(kind, 0)
+    return SLOTS.get(kind, 0)
 
 
 def annotate(error: Any, note: str) -> None:
@@ -234,6 +245,7 @@ class Builder:
     """Takes the nodes of a structure in the order of a walk; `caller` is the function that its errors name."""
 
     def __init__(self, caller: str, namespace: Namespace, none_is_leaf: bool) -> None:
+        self.caller, self.namespace = caller, namespace
         self.searched = searched_namespaces(caller, namespace)
         self.none_is_leaf = none_is_leaf
         self.place = Place()
@@ -267,6 +279,27 @@ class Builder:
         self.in_run = False
         self.place.enter(arity, names)
 
+    def mapping(self, kind: int, arity: int, keys: Any, *factory: Any, order: list[int] | None = None) -> None:
+        """Add a dict of any kind with the keys that another library has for it."""
+        if not exactly(keys, list, tuple):
+            raise Refused(f"its keys should be a list, got {described(keys)}")
+        if len(keys) != arity:
+            raise Refused(f"it has {arity} children and {len(keys)} keys")
+        self.container(kind, arity, names_by_key(tuple(keys)), *factory, *keys, order=order)
+
+    def deque(self, maxlen: Any, arity: int) -> None:
+        if maxlen is not None and (not exactly(maxlen, int) or not arity <= maxlen <= sys.maxsize):
+            raise Refused(f"its maxlen should be None or a number from {arity} on, got {described(maxlen)}")
+        self.container(DEQUE, arity, NAMED_BY_INDEX, maxlen)
+
+    def namedtuple(self, cls: Any, arity: int) -> None:
+        if not is_namedtuple_class(cls):
+            raise Refused(f"{described(cls)} stands for a namedtuple class, and its _fields is no tuple of names")
+        fields: tuple[str, ...] = cls._fields
+        if len(fields) != arity:
+            raise Refused(f"{cls.__qualname__} has {len(fields)} fields, and here it has {arity} children")
+        self.container(NAMEDTUPLE, arity, (GetAttrKey, fields), cls)
+
     def static(self, registration: Registration, value: Any, arity: int = 0) -> None:
         name = registration.cls.__qualname__
         if arity:
@@ -276,10 +309,17 @@ class Builder:
         self.container(STATIC, 0, NAMED_BY_INDEX, registration, value)
 
     def build(self, root: Any, read: Callable[[Any, Builder], Sequence[Any]]) -> TreeSpec:
-        """The structure of a tree of another making: `read` adds one node of it and gives back its children."""
+        """The structure of a tree of another making: `read` adds one node of it and gives back its children.
+
+        Among those, leaves can be put together as Leaves.
+        """
         waiting = [root]
         while waiting:
-            waiting.extend(reversed(read(waiting.pop(), self)))
+            node = waiting.pop()
+            if isinstance(node, Leaves):
+                self.leaves(node.count)
+            else:
+                waiting.extend(reversed(read(node, self)))
         return self.finish()
 
     def finish(self) -> TreeSpec:

@@ -7,9 +7,7 @@ kind. So no depth is a depth of the JSON, and a text can't be much smaller than 
 
 from __future__ import annotations
 
-import sys
-
-from ._native import DataclassKey, GetAttrKey, Registration, TreeSpec
+from ._native import DataclassKey, Registration, TreeSpec
 from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, check_keys, count, exactly, read_entries, read_keys, read_one, write, write_entries
 from .registration import described
@@ -27,6 +25,7 @@ from .spec_builder import (
     ORDEREDDICT,
     TUPLE,
     Builder,
+    Leaves,
     Node,
     Place,
     call_user,
@@ -51,9 +50,9 @@ def written_nodes(spec: TreeSpec) -> list[Any]:
     place = Place()
     items: list[Any] = []
     for node in nodes_of(spec):
-        if isinstance(node, int):
-            items.append("*" * node)
-            place.step(node)
+        if isinstance(node, Leaves):
+            items.append("*" * node.count)
+            place.step(node.count)
             continue
         try:
             item = written_node(place, node)
@@ -226,10 +225,7 @@ def read_order(item: dict[str, Any], arity: int) -> list[int] | None:
 
 def read_deque(builder: Builder, item: dict[str, Any]) -> None:
     check_members(item, {"deque", "maxlen"})
-    arity, maxlen = count(item["deque"], "the number of children"), item["maxlen"]
-    if maxlen is not None and (not exactly(maxlen, int) or not arity <= maxlen <= sys.maxsize):
-        raise Refused(f"its maxlen should be null or a number from {arity} on, got {described(maxlen)}")
-    builder.container(DEQUE, arity, NAMED_BY_INDEX, maxlen)
+    builder.deque(item["maxlen"], count(item["deque"], "the number of children"))
 
 
 def read_namedtuple(builder: Builder, item: dict[str, Any]) -> None:
@@ -242,9 +238,8 @@ def read_namedtuple(builder: Builder, item: dict[str, Any]) -> None:
         raise Refused(
             f"no loaded module {described(module)} has a namedtuple class {described(name)}; import the module first"
         )
-    fields: tuple[str, ...] = cls._fields
-    check_fields(cls, item["fields"], fields)
-    builder.container(NAMEDTUPLE, len(fields), (GetAttrKey, fields), cls)
+    check_fields(cls, item["fields"], cls._fields)
+    builder.namedtuple(cls, len(cls._fields))
 
 
 def check_fields(cls: type, written: Any, fields: tuple[str, ...]) -> None:

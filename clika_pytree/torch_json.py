@@ -5,7 +5,7 @@ PyTorch is not needed for it. Its writer recurses, so its texts are never deep.
 
 from __future__ import annotations
 
-from ._native import DataclassKey, GetAttrKey, TreeSpec
+from ._native import DataclassKey, TreeSpec
 from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, check_keys, count, exactly
 from .registration import described
@@ -19,7 +19,6 @@ from .spec_builder import (
     LIST,
     NAMED_BY_INDEX,
     NAMED_BY_PLACE,
-    NAMEDTUPLE,
     ORDEREDDICT,
     TUPLE,
     Builder,
@@ -118,11 +117,7 @@ def read_deque(builder: Builder, context: Any, arity: int) -> None:
 
 
 def read_namedtuple(builder: Builder, context: Any, arity: int) -> None:
-    cls = namedtuple_class(builder, context)
-    fields: tuple[str, ...] = cls._fields
-    if len(fields) != arity:
-        raise Refused(f"{cls.__qualname__} has {len(fields)} fields, and the text has {arity} children for it")
-    builder.container(NAMEDTUPLE, arity, (GetAttrKey, fields), cls)
+    builder.namedtuple(namedtuple_class(builder, context), arity)
 
 
 def namedtuple_class(builder: Builder, name: Any) -> Any:
@@ -182,7 +177,7 @@ def check_fields(cls: str, context: Any, data: tuple[str, ...], meta: tuple[str,
             "make the structure anew from the tree"
         )
     if pair != [list(data), []] or meta:
-        raise Refused(f"the fields of {cls} are others than when the text was written")
+        raise Refused(f"the fields of {cls} are others than when PyTorch made the structure")
 
 
 # --- contexts ---------------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ INTERNAL = {
 }
 PYTHON_MODULES = [
     "algebra",
+    "conversion",
     "dataclass_nodes",
     "inspection",
     "key_paths",
