@@ -312,3 +312,5 @@ def test_something_else_than_a_structure() -> None:
         cp.treespec_from_jax(cp.treespec_leaf())
     with pytest.raises(cp.PyTreeTypeError, match=r"treespec_from_jax\(\) expects a str or a tuple of str as namespace"):
         cp.treespec_from_jax(jax.tree_util.tree_structure(0), namespace=1)
+    with pytest.raises(cp.PyTreeTypeError, match="expects a bool as none_is_leaf, got None"):
+        cp.treespec_from_jax(jax.tree_util.tree_structure(0), none_is_leaf=None)

@@ -47,6 +47,7 @@ optree.dataclasses.register_node(Weights, namespace=SPACE)
 
 common = trees(records, weights, deques, leaf=st.one_of(leaves, st.none()))
 modes = st.booleans()
+META = {"static": True, "pytree_node": False}
 
 
 @given(common, modes)
@@ -219,6 +220,18 @@ def test_a_class_that_optree_forgot() -> None:
     optree.unregister_pytree_node(cls, namespace=SPACE)
     with pytest.raises(cp.PyTreeValueError, match="Choice is registered with optree no longer"):
         cp.treespec_from_optree(treespec)
+
+
+def test_a_class_that_was_registered_in_another_way_since() -> None:
+    cls: Any = dataclasses.make_dataclass("Late", [("v", Any), ("unit", Any, dataclasses.field(metadata=META))])
+    cp.register_dataclass(cls)
+    register(cls, lambda late: ((late.v,), late.unit), lambda c, unit: cls(*c, unit))
+    treespec = optree.tree_structure([cls(1, "mm")], namespace=SPACE)
+    optree.unregister_pytree_node(cls, namespace=SPACE)
+    optree.dataclasses.register_node(cls, namespace=SPACE)
+    with pytest.raises(cp.PyTreeValueError, match="its context is not that of the meta fields of Late") as caught:
+        cp.treespec_from_optree(treespec)
+    assert caught.value.path == "[0]"
 
 
 def test_something_else_than_a_structure() -> None:

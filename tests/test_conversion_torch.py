@@ -223,7 +223,7 @@ def test_namespaces_of_ours() -> None:
     treespec = torch_pytree.tree_structure(cls(1, 2))
     spec = cp.tree_structure(cls(1, 2), namespace="tests.here")
     assert cp.treespec_to_torch(spec) == treespec
-    assert cp.treespec_from_torch(treespec, ("tests.none", "tests.here")) == spec
+    assert cp.treespec_from_torch(treespec, namespace=("tests.none", "tests.here")) == spec
     with pytest.raises(cp.PyTreeValueError, match="pass the namespace it is registered in"):
         cp.treespec_from_torch(treespec)
 
@@ -259,4 +259,4 @@ def test_something_else_than_a_structure() -> None:
     with pytest.raises(cp.PyTreeTypeError, match=r"expects a TreeSpec of PyTorch, got an int; torch\.utils\._pytree"):
         cp.treespec_from_torch(1)
     with pytest.raises(cp.PyTreeTypeError, match=r"treespec_from_torch\(\) expects a str or a tuple of str as"):
-        cp.treespec_from_torch(torch_pytree.tree_structure(0), 1)
+        cp.treespec_from_torch(torch_pytree.tree_structure(0), namespace=1)

@@ -38,11 +38,11 @@ class FieldNames:
         return name
 
 
-def maker_of(flatten: Any, module: str) -> str:
-    """The function of a library that made this flatten function; empty where the user did."""
-    if getattr(flatten, "__module__", None) != module:
+def maker_of(function: Any, module: str) -> str:
+    """The function of this module of a library that made the function within it; empty where the user wrote it."""
+    if getattr(function, "__module__", None) != module:
         return ""
-    name: str = getattr(flatten, "__qualname__", "")
+    name: str = getattr(function, "__qualname__", "")
     return name.partition(".")[0]
 
 
@@ -72,7 +72,7 @@ def their_context(registration: Registration, context: Any, theirs: Theirs) -> A
 def add_registered(
     builder: Builder, cls: type, theirs: Theirs, context: Any, arity: int, entries: tuple[Any, ...] | None = None
 ) -> None:
-    """Add a node of a registered class; `context` is what `their_context` gives the other way."""
+    """Add a node of a registered class; `context` is what `their_context` gives, or pairs of names and values."""
     registration = lookup(cls, builder.namespace)
     if registration is None:
         raise Refused(
@@ -88,7 +88,11 @@ def add_registered(
         fields = registration.data_fields
         if arity != len(fields):
             raise Refused(f"{cls.__qualname__} has {len(fields)} data fields, and here it has {arity} children")
-        meta = tuple(context[name] for name in registration.meta_fields)
+        try:
+            values = dict(context)
+            meta = tuple(values[name] for name in registration.meta_fields)
+        except (TypeError, ValueError, KeyError):
+            raise Refused(f"its context is not that of the meta fields of {cls.__qualname__}") from None
         builder.container(DATACLASS, arity, (DataclassKey, fields), registration, meta)
 
 

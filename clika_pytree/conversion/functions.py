@@ -51,7 +51,7 @@ def treespec_to_torch(spec: TreeSpec) -> Any:
     return to_torch("treespec_to_torch()", spec)
 
 
-def treespec_from_torch(treespec: Any, namespace: Namespace = "") -> TreeSpec:
+def treespec_from_torch(treespec: Any, *, namespace: Namespace = "") -> TreeSpec:
     """The structure that a TreeSpec of `torch.utils._pytree` is of.
 
     No tree is built and no function of a registered class runs. Leaves keep their order.

@@ -6,11 +6,12 @@ nodes through its public methods; both copy what is below a node, so the time is
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict, defaultdict, deque
 from itertools import pairwise
 
 from clika_pytree._native import PyTreeTypeError
-from clika_pytree.plain_values import Refused
+from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
 from clika_pytree.spec_builder import (
     DEFAULTDICT,
@@ -56,7 +57,7 @@ class Jax:
         self.treedef_class = tree_util.PyTreeDef
         self.registry = tree_util.default_registry
         # Nothing public tells how a class is registered; without this, all count as registered with functions.
-        self.entries: dict[type, Any] = getattr(imported(caller, INTERNALS, "JAX"), "_registry", {})
+        self.entries: dict[type, Any] = getattr(sys.modules.get(INTERNALS), "_registry", {})
         self.leaf = self.node(None, [])
 
     # --- from ours to JAX's
@@ -217,4 +218,6 @@ def from_jax(caller: str, treedef: Any, none_is_leaf: bool, namespace: Namespace
         raise PyTreeTypeError(
             f"{caller} expects a PyTreeDef of JAX, got {described(treedef)}; jax.tree.structure() makes one"
         )
+    if not exactly(none_is_leaf, bool):
+        raise PyTreeTypeError(f"{caller} expects a bool as none_is_leaf, got {described(none_is_leaf)}")
     return rebuilt(Builder(caller, namespace, none_is_leaf), treedef, side.read)

@@ -181,13 +181,11 @@ class Optree:
         builder.mapping(kind, state[ARITY], keys, *factory, order=None if order == [*range(len(keys))] else order)
 
     def read_registered(self, builder: Builder, state: tuple[Any, ...]) -> None:
-        cls, context = state[CLASS], state[DATA]
+        cls = state[CLASS]
         theirs = self.theirs(cls)
         if theirs is None:
             raise Refused(f"{cls.__qualname__} is registered with optree no longer")
-        if theirs.kind == "dataclass":
-            context = dict(context)
-        add_registered(builder, cls, theirs, context, state[ARITY], state[ENTRIES])
+        add_registered(builder, cls, theirs, state[DATA], state[ARITY], state[ENTRIES])
 
 
 def plain_entry(entry: Any) -> Any:
