@@ -289,7 +289,7 @@ class Builder:
 
     def deque(self, maxlen: Any, arity: int) -> None:
         if maxlen is not None and (not exactly(maxlen, int) or not arity <= maxlen <= sys.maxsize):
-            raise Refused(f"its maxlen should be None or a number from {arity} on, got {described(maxlen)}")
+            raise Refused(f"it should have no maxlen or one from {arity} on, got {described(maxlen)}")
         self.container(DEQUE, arity, NAMED_BY_INDEX, maxlen)
 
     def namedtuple(self, cls: Any, arity: int) -> None:

@@ -72,9 +72,9 @@ DAMAGED = [
     ([{"defaultdict": ["a"]}, "*"], "its members", ""),
     ([{"defaultdict": ["a"], "factory": "eval"}, "*"], "its factory should be null or one of list", ""),
     ([{"defaultdict": ["a"], "factory": ["list"]}, "*"], "its factory", ""),
-    ([{"deque": 2, "maxlen": 1}, "**"], "its maxlen should be null or a number from 2", ""),
-    ([{"deque": 1, "maxlen": 10**30}, "*"], "its maxlen", ""),
-    ([{"deque": 1, "maxlen": True}, "*"], "its maxlen", ""),
+    ([{"deque": 2, "maxlen": 1}, "**"], "it should have no maxlen or one from 2", ""),
+    ([{"deque": 1, "maxlen": 10**30}, "*"], "no maxlen or one from 1", ""),
+    ([{"deque": 1, "maxlen": True}, "*"], "no maxlen or one from 1", ""),
     # values
     ([{"dict": [1.5]}, "*"], "no value: 1.5", ""),
     ([{"dict": [{"float": "1.50"}]}, "*"], "no value", ""),
