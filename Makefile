@@ -94,9 +94,9 @@ test-rust: $(VENV)/interpreter
 test-real: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/pytest -m real $(ARGS)
 
-## test-torch          the programs and the table of docs/pytorch.md beside PyTorch, a few GB from PyPI once
+## test-torch          what needs PyTorch, a few GB from PyPI once: the programs and the table, conversions, examples
 test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
-	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py $(ARGS)
+	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_docstrings.py $(ARGS)
 
 ## lint                formatting, lints and types, Rust and Python
 lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint

@@ -28,7 +28,7 @@ from registering import clean_registry  # noqa: F401
 
 import clika_pytree as cp
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch", reason="`make test-torch` installs PyTorch and runs this")
 
 import torch.utils._pytree as torch_pytree
 
