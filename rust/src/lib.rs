@@ -52,6 +52,7 @@ mod _native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("build_profile", env!("CLIKA_PYTREE_PROFILE"))?;
         crate::values::set_own_objects(module.py(), crate::python::own_objects::OWN_OBJECTS);
+        crate::ffi::check_layout(module.py())?;
         crate::errors::add_to(module)
     }
 }

@@ -35,6 +35,12 @@ impl Interrupts {
         self.left = self.left.saturating_sub(steps);
     }
 
+    /// Whether it is time for a look.
+    #[inline]
+    pub(crate) fn are_spent(&self) -> bool {
+        self.left == 0
+    }
+
     /// Counts steps; `true` where it is time for a look.
     #[inline]
     pub(crate) fn are_due(&mut self, steps: usize) -> bool {

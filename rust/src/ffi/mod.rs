@@ -10,6 +10,7 @@
 
 mod address;
 mod cell;
+mod dict_table;
 mod free;
 mod objects;
 mod pool;
@@ -17,6 +18,7 @@ mod refs;
 
 pub(crate) use address::AddressHash;
 pub(crate) use cell::GilCell;
+pub(crate) use dict_table::{DictTable, check_layout};
 pub(crate) use free::Link;
 pub(crate) use objects::*;
 pub(crate) use pool::{LARGEST_KEPT, Pool};

@@ -48,6 +48,23 @@ pub(crate) fn is_heap_type(cls: &Bound<'_, PyType>) -> bool {
     unsafe { (*cls.as_type_ptr()).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0 }
 }
 
+/// The class of a live object, borrowed from it.
+#[inline]
+pub(crate) fn class_of(object: Raw) -> Raw {
+    // SAFETY: a `Raw` points to a live object, which has a class.
+    unsafe { Raw::new_unchecked(ffi::Py_TYPE(object.as_ptr()).cast()) }
+}
+
+/// The items of an exact list or of a tuple.
+///
+/// # Safety
+/// As for [`list_items`] and [`tuple_items`].
+#[inline]
+pub(crate) unsafe fn items_of<'a>(sequence: Raw, is_list: bool) -> &'a [Raw] {
+    // SAFETY: the promise of the caller.
+    unsafe { if is_list { list_items(sequence) } else { tuple_items(sequence) } }
+}
+
 /// A new reference to a live object.
 #[inline]
 pub(crate) fn own(py: Python<'_>, object: Raw) -> Bound<'_, PyAny> {
@@ -150,8 +167,12 @@ pub(crate) fn dict_get<'py>(dict: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -
 /// The hash of an exact str, which runs no Python code.
 #[inline]
 pub(crate) fn str_hash(text: Raw) -> u64 {
-    // SAFETY: an exact str hashes in C and can't fail.
-    unsafe { ffi::PyObject_Hash(text.as_ptr()).cast_unsigned() as u64 }
+    // SAFETY: a live exact str begins with these fields; it hashes in C and can't fail.
+    unsafe {
+        let known = (*text.as_ptr().cast::<ffi::PyASCIIObject>()).hash;
+        let hash = if known == -1 { ffi::PyObject_Hash(text.as_ptr()) } else { known };
+        hash.cast_unsigned() as u64
+    }
 }
 
 /// Whether two exact strs have the same text.

@@ -1,5 +1,6 @@
 //! Owned references in plain memory.
 
+use std::collections::TryReserveError;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
@@ -104,6 +105,49 @@ impl RefVec {
         Ok(())
     }
 
+    /// Adds a reference to a live object, where room was reserved.
+    #[inline]
+    pub(crate) fn push_within(&mut self, object: Raw) {
+        let length = self.items.len();
+        assert!(length < self.items.capacity());
+        // SAFETY: a `Raw` points to a live object, and there is room for one more entry.
+        unsafe {
+            ffi::Py_INCREF(object.as_ptr());
+            self.items.as_mut_ptr().add(length).write(Some(object));
+            self.items.set_len(length + 1);
+        }
+    }
+
+    /// Adds references to `count` live objects, where room for them was reserved, and shows each to `seen`.
+    #[inline]
+    pub(crate) fn extend_within(
+        &mut self,
+        count: usize,
+        objects: impl Iterator<Item = Raw>,
+        mut seen: impl FnMut(Raw),
+    ) {
+        let length = self.items.len();
+        assert!(count <= self.items.capacity() - length);
+        let mut added = 0;
+        for object in objects.take(count) {
+            // SAFETY: a `Raw` points to a live object, and there is room for `count` more entries.
+            unsafe {
+                ffi::Py_INCREF(object.as_ptr());
+                self.items.as_mut_ptr().add(length + added).write(Some(object));
+            }
+            added += 1;
+            seen(object);
+        }
+        // SAFETY: so many entries were written.
+        unsafe { self.items.set_len(length + added) };
+    }
+
+    /// Reserves room without saying why not.
+    #[inline]
+    pub(crate) fn reserve_quietly(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.items.try_reserve(additional)
+    }
+
     /// Takes over a reference that some other owner gave up.
     #[inline]
     pub(crate) fn push_stolen(&mut self, object: Raw) -> PyResult<()> {
@@ -179,6 +223,19 @@ impl RefVec {
     pub(crate) fn take<'py>(&mut self, py: Python<'py>, index: usize) -> Option<Bound<'py, PyAny>> {
         // SAFETY: the entry is an owned reference, and it has left its slot.
         self.items.get_mut(index)?.take().map(|item| unsafe { Bound::from_owned_ptr(py, item.as_ptr()) })
+    }
+
+    /// Takes the last reference.
+    pub(crate) fn pop<'py>(&mut self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        // SAFETY: the entry is an owned reference, and it has left its slot.
+        self.items.pop()?.map(|item| unsafe { Bound::from_owned_ptr(py, item.as_ptr()) })
+    }
+
+    /// Fills a slot that was emptied.
+    #[inline]
+    pub(crate) fn put(&mut self, index: usize, object: Bound<'_, PyAny>) {
+        debug_assert!(self.items[index].is_none());
+        self.items[index] = Raw::new(object.into_ptr());
     }
 
     /// Copies the content into an array of just its size.

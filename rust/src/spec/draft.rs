@@ -5,9 +5,10 @@ use pyo3::prelude::*;
 
 use super::{Graph, Order, mix_slot};
 use crate::errors::no_memory;
-use crate::ffi::{Raw, RefVec};
+use crate::ffi::{self, DictTable, Raw, RefVec};
 use crate::limits::gathered;
 use crate::structure::{Kind, Mixer, Node};
+use crate::values::text_hash;
 
 /// Nodes and slots in the order of a walk, hashed as they come.
 ///
@@ -36,6 +37,26 @@ impl Default for Draft {
         }
     }
 }
+
+/// Why a container finds no room in a draft.
+#[derive(Clone, Copy)]
+pub(crate) enum NoRoom {
+    TooLarge,
+    NoMemory,
+}
+
+impl From<NoRoom> for PyErr {
+    #[cold]
+    fn from(limit: NoRoom) -> Self {
+        match limit {
+            NoRoom::TooLarge => too_large(),
+            NoRoom::NoMemory => no_memory(()),
+        }
+    }
+}
+
+/// Room for so many nodes is made at once: more than the containers that may be open without asking again.
+const NODES_AHEAD: usize = 64;
 
 #[cold]
 fn too_large() -> PyErr {
@@ -99,9 +120,88 @@ impl Draft {
         Ok(())
     }
 
+    /// Opens a dict in insertion order, with its keys.
+    #[inline]
+    pub(crate) fn open_dict(&mut self, py: Python<'_>, table: &DictTable) -> Result<(), NoRoom> {
+        self.make_room(table.used, table.used)?;
+        self.end_run_within();
+        self.push_within(Kind::Dict, table.used);
+        let (mut mixer, mut has_open_values) = (self.mixer, false);
+        if table.texts {
+            table.push_keys(&mut self.slots, |key| mixer.add(text_hash(key)));
+        } else {
+            table.push_keys(&mut self.slots, |key| {
+                has_open_values |= mix_slot(py, &mut mixer, Kind::Dict, 0, Some(key));
+            });
+        }
+        self.mixer = mixer;
+        self.has_open_values |= has_open_values;
+        Ok(())
+    }
+
+    /// Opens a list or a tuple; of an instance of a namedtuple class, the class is a slot.
+    #[inline]
+    pub(crate) fn open_sequence(&mut self, kind: Kind, arity: usize, namedtuple: Option<Raw>) -> Result<(), NoRoom> {
+        self.make_room(arity, 1)?;
+        self.end_run_within();
+        self.push_within(kind, arity);
+        if let Some(class) = namedtuple {
+            self.slots.extend_within(1, std::iter::once(class), |class| self.mixer.add(class.as_ptr() as u64));
+        }
+        Ok(())
+    }
+
+    /// Closes the container at `index`, which was opened by one of the two above, or leaves it as it is.
+    #[inline]
+    pub(crate) fn close_within(&mut self, index: u32) {
+        self.end_run_within();
+        // The number of nodes fits: room was made for this one.
+        #[expect(clippy::cast_possible_truncation, reason = "room was made for it")]
+        let end = self.nodes.len() as u32;
+        self.nodes[index as usize].span = end - index;
+    }
+
+    /// Makes room for a container with its slots, the runs of leaves around it, and those that end the open containers.
+    #[inline]
+    fn make_room(&mut self, arity: usize, slots: usize) -> Result<(), NoRoom> {
+        const MOST: usize = u32::MAX as usize - NODES_AHEAD;
+        if arity > MOST || self.nodes.len() > MOST || self.slots.len() + slots > MOST {
+            return Err(NoRoom::TooLarge);
+        }
+        self.nodes.try_reserve(NODES_AHEAD).map_err(|_| NoRoom::NoMemory)?;
+        self.slots.reserve_quietly(slots).map_err(|_| NoRoom::NoMemory)
+    }
+
+    #[inline]
+    fn end_run_within(&mut self) {
+        if self.run > 0 {
+            let run = std::mem::take(&mut self.run);
+            self.num_leaves += run;
+            self.push_within(Kind::Leaves, run);
+        }
+    }
+
+    #[inline]
+    fn push_within(&mut self, kind: Kind, arity: usize) {
+        debug_assert!(self.nodes.len() < self.nodes.capacity());
+        #[expect(clippy::cast_possible_truncation, reason = "`make_room` has looked at both")]
+        let (arity, slots_at) = (arity as u32, self.slots.len() as u32);
+        self.nodes.push(Node { kind, mutable_context: false, arity, span: 1, slots_at });
+        self.mixer.add_node(kind, arity);
+    }
+
+    /// The node that was opened last.
+    #[inline]
+    pub(crate) fn last_node(&self) -> u32 {
+        // Every node was checked to fit when it was opened.
+        #[expect(clippy::cast_possible_truncation, reason = "checked when it was opened")]
+        let last = self.nodes.len().wrapping_sub(1) as u32;
+        last
+    }
+
     /// Adds the `slot`-th slot of a node of this kind.
     pub(crate) fn add_slot(&mut self, kind: Kind, slot: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let raw = crate::ffi::raw(value);
+        let raw = ffi::raw(value);
         self.slots.push_new(raw)?;
         self.has_open_values |= mix_slot(value.py(), &mut self.mixer, kind, slot, Some(raw));
         Ok(())
@@ -130,11 +230,6 @@ impl Draft {
             self.orders.pop();
         }
         self.slots.truncate(py, slots_at);
-    }
-
-    pub(crate) fn order_of(&self, node: u32) -> Option<&[u32]> {
-        // Those of containers that were opened later have been dropped with them.
-        self.orders.last().filter(|order| order.node == node).map(|order| &*order.sorted_places)
     }
 
     /// The finished structure.

@@ -19,7 +19,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, NoRoom};
 pub(crate) use entries::{Place, entry_of, key_path, node_name};
 pub(crate) use rewrite::{Where, wrong_result};
 

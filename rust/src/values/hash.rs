@@ -17,11 +17,17 @@ const BOOL: u64 = 0x424F_4F00;
 const FLOAT: u64 = 0x464C_5400;
 const NONE: u64 = 0x4E4F_4E00;
 
+/// The hash of an exact str.
+#[inline]
+pub(crate) fn text_hash(text: Raw) -> u64 {
+    ffi::str_hash(text) ^ STR
+}
+
 /// The hash of a value whose hash is cheap and runs no Python code: an exact str, int, bool, float, or None.
 #[inline]
 pub(crate) fn quick_hash(py: Python<'_>, value: Raw) -> Option<u64> {
     if ffi::type_address(value) == ffi::str_address() {
-        return Some(ffi::str_hash(value) ^ STR);
+        return Some(text_hash(value));
     }
     quick_hash_of_others(&ffi::own(py, value))
 }

@@ -91,19 +91,6 @@ impl Agenda {
         }
     }
 
-    /// Takes a child: its reference where it is pinned, a new one otherwise.
-    #[inline]
-    pub(super) fn take<'py>(&mut self, py: Python<'py>, index: usize) -> Option<Bound<'py, PyAny>> {
-        let child = self.items[index]?;
-        if index < self.pinned {
-            self.items[index] = None;
-            // SAFETY: the entry's reference has left the agenda.
-            Some(unsafe { Bound::from_owned_ptr(py, child.as_ptr()) })
-        } else {
-            Some(crate::ffi::own(py, child))
-        }
-    }
-
     /// Drops the entries from `start` on. Says whether some of them were owned: then finalizers may have run, and
     /// everything before is pinned.
     #[inline]

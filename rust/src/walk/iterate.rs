@@ -5,30 +5,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use super::Rules;
-use super::walker::{Sink, Walker};
-use crate::ffi::{GilCell, Raw, RefVec};
-use crate::structure::Node;
-
-/// Takes one leaf and halts.
-struct One(RefVec);
-
-impl Sink for One {
-    const QUIET: bool = false;
-    const KEEP: bool = false;
-
-    fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()> {
-        self.0.push_new(leaf)
-    }
-
-    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
-        self.0.push(leaf)?;
-        Ok(false)
-    }
-
-    fn close(&mut self, _node: &Node, _slots: &[Option<Py<PyAny>>], _order: Option<&[u32]>) -> PyResult<()> {
-        Ok(())
-    }
-}
+use super::walker::Walker;
+use crate::ffi::GilCell;
 
 /// The iterator over the leaves of a tree.
 #[pyclass(frozen, module = "clika_pytree._native")]
@@ -74,13 +52,12 @@ impl TreeIter {
                 ));
             }
         };
-        let mut sink = One(RefVec::default());
-        let outcome = walker.run(py, &mut sink);
-        match outcome {
+        match walker.run::<false, true>(py) {
             Ok(false) => {
                 walker.pin();
+                let leaf = walker.leaves.pop(py);
                 cell.with(py, |state| *state = State::Halted(walker));
-                Ok(sink.0.take(py, 0))
+                Ok(leaf)
             }
             Ok(true) => {
                 cell.with(py, |state| *state = State::Over);

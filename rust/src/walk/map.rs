@@ -6,15 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use super::Rules;
-use super::assemble::assemble;
 use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
 use super::unflatten::unflatten_refs;
-use super::walker::{Sink, Walker};
 use crate::errors::{add_note, type_error};
-use crate::ffi::{self, Raw, RefVec};
+use crate::ffi::{self, RefVec};
 use crate::limits::{CALL, Interrupts};
-use crate::structure::Node;
+use crate::spec::Graph;
 
 /// Which leaves a function is called on.
 pub(crate) enum Filter {
@@ -105,62 +103,6 @@ fn is_union(filter: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(origin.is(typing.getattr(intern!(py, "Union"))?))
 }
 
-/// Maps leaves and puts the containers together again as they close.
-struct Mapper<'a, 'py> {
-    call: Call<'a, 'py>,
-    stack: RefVec,
-}
-
-impl Sink for Mapper<'_, '_> {
-    const QUIET: bool = false;
-    const KEEP: bool = false;
-
-    fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()> {
-        self.stack.push_new(leaf)
-    }
-
-    #[inline]
-    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
-        let mapped = self.call.on(&leaf)?.unwrap_or(leaf);
-        self.stack.push(mapped)?;
-        Ok(true)
-    }
-
-    #[inline]
-    fn close(&mut self, node: &Node, slots: &[Option<Py<PyAny>>], order: Option<&[u32]>) -> PyResult<()> {
-        assemble(self.call.function.py(), node, slots, order, &mut self.stack)
-    }
-
-    fn who(&self) -> Option<&'static str> {
-        Some(self.call.who())
-    }
-}
-
-/// Calls a function for its effect.
-struct Caller<'a, 'py>(Call<'a, 'py>);
-
-impl Sink for Caller<'_, '_> {
-    const QUIET: bool = false;
-    const KEEP: bool = false;
-
-    fn borrowed_leaf(&mut self, _leaf: Raw) -> PyResult<()> {
-        Ok(())
-    }
-
-    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool> {
-        self.0.on(&leaf)?;
-        Ok(true)
-    }
-
-    fn close(&mut self, _node: &Node, _slots: &[Option<Py<PyAny>>], _order: Option<&[u32]>) -> PyResult<()> {
-        Ok(())
-    }
-
-    fn who(&self) -> Option<&'static str> {
-        Some(self.0.who())
-    }
-}
-
 /// A tree with the results of the function in the places of the leaves.
 pub(crate) fn map<'py>(
     function: &Bound<'py, PyAny>,
@@ -173,11 +115,31 @@ pub(crate) fn map<'py>(
     if !rests.is_empty() {
         return map_many(function, tree, rests, rules, Results::Tree);
     }
-    let mut sink = Mapper { call: Call { function, filter, in_filter: false }, stack: RefVec::default() };
-    let mut walker = Walker::new(tree, rules)?;
-    walker.run(py, &mut sink)?;
-    walker.recycle(py);
-    sink.stack.take(py, 0).ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("an empty structure"))
+    let (mut leaves, graph, rules) = flatten_to_refs(tree, rules)?;
+    drop(rules);
+    map_leaves(py, &graph, &mut leaves, Call { function, filter, in_filter: false }, true)?;
+    unflatten_refs(py, &graph, leaves)
+}
+
+/// Calls the function on every leaf and, where they are kept, puts the results in the places of the leaves.
+fn map_leaves(py: Python<'_>, graph: &Graph, leaves: &mut RefVec, mut call: Call<'_, '_>, keeps: bool) -> PyResult<()> {
+    let mut interrupts = Interrupts::new();
+    for index in 0..leaves.len() {
+        interrupts.after(py, CALL)?;
+        let Some(leaf) = leaves.take(py, index) else { continue };
+        let mapped = match call.on(&leaf) {
+            Ok(mapped) => mapped,
+            Err(raised) => {
+                let place = graph.path_of_leaf(py, index).place();
+                add_note(py, &raised, &format!("clika_pytree: raised by {} {place}", call.who()));
+                return Err(raised);
+            }
+        };
+        if keeps {
+            leaves.put(index, mapped.unwrap_or(leaf));
+        }
+    }
+    Ok(())
 }
 
 /// Calls the function on every leaf, or on the leaves of several trees.
@@ -193,11 +155,9 @@ pub(crate) fn for_each<'py>(
         map_many(function, tree, rests, rules, Results::Dropped)?;
         return Ok(());
     }
-    let mut sink = Caller(Call { function, filter, in_filter: false });
-    let mut walker = Walker::new(tree, rules)?;
-    walker.run(py, &mut sink)?;
-    walker.recycle(py);
-    Ok(())
+    let (mut leaves, graph, rules) = flatten_to_refs(tree, rules)?;
+    drop(rules);
+    map_leaves(py, &graph, &mut leaves, Call { function, filter, in_filter: false }, false)
 }
 
 /// A tree with the results of the function, called with path and leaf, in the places of the leaves.

@@ -9,11 +9,13 @@ use pyo3::types::{PyList, PyType};
 use super::Rules;
 use super::agenda::Agenda;
 use super::apart::take_apart;
+use super::cursor::Cursor;
 use super::key_order::sorted_places;
 use super::mismatch::{self, Mismatch};
 use super::reading::{Entry, deque_items, ordered_entries};
+use super::walker::{Frame, ROOT};
 use crate::errors::{KeyPath, add_note, no_memory};
-use crate::ffi::{self, DictEntries, Raw, RefVec};
+use crate::ffi::{self, DictEntries, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
 use crate::limits::{CALL, Interrupts, gathered};
 use crate::registry::{Class, builtins};
 use crate::spec::{Graph, Place, key_path};
@@ -27,27 +29,30 @@ pub(super) struct Strict<'a> {
     pub(super) number: usize,
 }
 
-/// A container that is being matched, or (the first one) the place of the root.
-struct Frame {
-    node: usize,
-    base: usize,
-    next: usize,
-    end: usize,
-}
-
-const ROOT: usize = usize::MAX;
-
-struct Matcher<'a> {
-    graph: &'a Graph,
-    rules: Rules,
-    strict: Option<&'a Strict<'a>>,
-    frames: Vec<Frame>,
-    agenda: Agenda,
-    leaves: RefVec,
+pub(super) struct Matcher<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) rules: Rules,
+    pub(super) strict: Option<&'a Strict<'a>>,
+    pub(super) frames: Vec<Frame>,
+    pub(super) cursors: Vec<Cursor>,
+    pub(super) agenda: Agenda,
+    pub(super) leaves: RefVec,
     /// The node that comes next in the structure.
-    at: usize,
-    interrupts: Interrupts,
+    pub(super) at: usize,
+    /// The class of the last leaf. Some leaf of it is alive as long as no Python code runs.
+    pub(super) last_leaf: TypeAddress,
+    pub(super) interrupts: Interrupts,
 }
+
+/// The memory of a finished walk, for the next one.
+#[derive(Default)]
+struct Memory {
+    frames: Vec<Frame>,
+    cursors: Vec<Cursor>,
+    agenda: Agenda,
+}
+
+static MEMORY: Pool<Memory> = Pool::new();
 
 /// What the tree has at the leaves of a structure, in their order.
 pub(crate) fn flatten_up_to<'py>(
@@ -66,20 +71,30 @@ pub(super) fn match_leaves(
     rules: Rules,
     strict: Option<&Strict<'_>>,
 ) -> PyResult<(RefVec, Rules)> {
+    let py = tree.py();
+    let Memory { frames, cursors, agenda } = MEMORY.take(py);
+    let leaves = RefVec::default();
     let mut matcher = Matcher {
         graph,
         rules,
         strict,
-        frames: vec![Frame { node: ROOT, base: 0, next: 0, end: 1 }],
-        agenda: Agenda::default(),
-        leaves: RefVec::default(),
+        frames,
+        cursors,
+        agenda,
+        leaves,
         at: 0,
+        last_leaf: 0,
         interrupts: Interrupts::new(),
     };
     matcher.leaves.reserve(graph.num_leaves)?;
     matcher.agenda.push_borrowed(ffi::raw(tree))?;
-    matcher.run(tree.py())?;
-    Ok((matcher.leaves, matcher.rules))
+    matcher.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
+    matcher.run(py)?;
+    let Matcher { rules, frames, cursors, agenda, leaves, .. } = matcher;
+    if frames.capacity().max(agenda.capacity()) <= LARGEST_KEPT {
+        MEMORY.give_back(py, Memory { frames, cursors, agenda });
+    }
+    Ok((leaves, rules))
 }
 
 impl Matcher<'_> {
@@ -88,7 +103,9 @@ impl Matcher<'_> {
             if frame.next == frame.end {
                 let base = frame.base;
                 self.frames.pop();
-                self.agenda.truncate(base);
+                if self.agenda.truncate(base) {
+                    self.last_leaf = 0;
+                }
                 continue;
             }
             let (index, start) = (self.at, frame.next);
@@ -112,7 +129,7 @@ impl Matcher<'_> {
         if !self.interrupts.are_due(steps) {
             return Ok(());
         }
-        self.agenda.pin();
+        self.pin();
         py.check_signals()
     }
 
@@ -138,7 +155,7 @@ impl Matcher<'_> {
         if let Some(Class::Leaf) = self.rules.scope.known(py, ffi::type_address(child)) {
             return Ok(());
         }
-        self.agenda.pin();
+        self.pin();
         let child = ffi::own(py, child);
         if !self.is_node(&child)? {
             return Ok(());
@@ -172,15 +189,11 @@ impl Matcher<'_> {
         })
     }
 
-    /// Whether the children of the node before `at` are leaves all, to be taken straight from their container.
-    #[inline]
-    fn takes_directly(&self, arity: usize) -> bool {
-        let next = self.graph.nodes.get(self.at);
-        self.strict.is_none() && next.is_some_and(|next| next.is_leaves() && next.arity as usize == arity)
-    }
-
     #[inline]
     fn open(&mut self, py: Python<'_>, child: Raw, index: usize) -> PyResult<()> {
+        if self.follow(py, child, index)? {
+            return Ok(());
+        }
         let node = self.graph.nodes[index];
         let address = ffi::type_address(child);
         match node.kind {
@@ -213,14 +226,6 @@ impl Matcher<'_> {
             let found = self.agenda_child(py);
             return Err(self.mismatch(py, &Mismatch::Length { index, found: &found, length: items.len() }));
         }
-        if self.takes_directly(arity) {
-            self.at += 1;
-            for item in items {
-                self.leaves.push_new(*item)?;
-            }
-            self.interrupts.count(arity);
-            return Ok(());
-        }
         let base = self.agenda.len();
         self.agenda.extend_borrowed(items)?;
         self.enter(index, base)
@@ -232,9 +237,7 @@ impl Matcher<'_> {
         let node = self.graph.nodes[index];
         let arity = node.arity as usize;
         let base = self.agenda.len();
-        let leaves = self.leaves.len();
         if ffi::dict_len(dict) == arity {
-            let takes_directly = self.takes_directly(arity);
             let keys = &self.graph.slots.raw()[node.slots_at as usize + first_key..node.slot_range().end];
             let mut matched = 0;
             // SAFETY: a live dict, and nothing in the loop runs Python code: only exact strs are compared.
@@ -243,24 +246,15 @@ impl Matcher<'_> {
                     break;
                 }
                 matched += 1;
-                if takes_directly {
-                    self.leaves.push_new(value)?;
-                } else {
-                    self.agenda.push_borrowed(value)?;
-                }
+                self.agenda.push_borrowed(value)?;
             }
             self.interrupts.count(matched);
             if matched == arity {
-                if takes_directly {
-                    self.at += 1;
-                    return Ok(());
-                }
                 return self.enter(index, base);
             }
         }
         self.agenda.truncate(base);
-        self.leaves.truncate(py, leaves);
-        self.agenda.pin();
+        self.pin();
         let dict = ffi::own(py, dict);
         let entries = ffi::dict_entries(&dict)?;
         self.open_entries(py, &dict, entries, index, first_key)
@@ -301,7 +295,7 @@ impl Matcher<'_> {
     #[cold]
     #[inline(never)]
     fn open_rare(&mut self, py: Python<'_>, child: Raw, index: usize) -> PyResult<()> {
-        self.agenda.pin();
+        self.pin();
         let child = ffi::own(py, child);
         let node = self.graph.nodes[index];
         let builtins = builtins(py)?;
@@ -404,9 +398,17 @@ impl Matcher<'_> {
         let end = self.agenda.len();
         if base < end {
             self.frames.try_reserve(1).map_err(no_memory)?;
+            #[expect(clippy::cast_possible_truncation, reason = "the number of a node")]
+            let node = node as u32;
             self.frames.push(Frame { node, base, next: base, end });
         }
         Ok(())
+    }
+
+    /// Owns every child on the agenda: from here on Python code may run.
+    fn pin(&mut self) {
+        self.agenda.pin();
+        self.last_leaf = 0;
     }
 
     /// The child that is being opened.
@@ -422,8 +424,8 @@ impl Matcher<'_> {
         let places: Vec<Place> = frames
             .map(|frame| {
                 let left = frame.end - frame.next;
-                let arity = self.graph.nodes[frame.node].arity as usize;
-                Place { node: frame.node, child: arity.saturating_sub(left + 1) }
+                let node = frame.node as usize;
+                Place { node, child: (self.graph.nodes[node].arity as usize).saturating_sub(left + 1) }
             })
             .collect();
         key_path(py, &self.graph.nodes, self.graph.slots.as_slice(), &places)
@@ -431,7 +433,7 @@ impl Matcher<'_> {
 
     #[cold]
     fn mismatch(&mut self, py: Python<'_>, what: &Mismatch<'_, '_>) -> PyErr {
-        self.agenda.pin();
+        self.pin();
         mismatch::error(py, self.graph, what, self.strict.map(|strict| strict.number), &self.here(py))
     }
 }

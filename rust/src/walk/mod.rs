@@ -7,7 +7,10 @@
 mod agenda;
 mod apart;
 mod assemble;
+mod cursor;
+mod dive;
 mod flatten;
+mod follow;
 mod iterate;
 mod key_order;
 mod map;

@@ -9,7 +9,7 @@ use pyo3::types::PyString;
 use super::apart::{Failure, meta_values, take_apart};
 use super::key_order::sorted_places;
 use super::reading::{deque_items, ordered_entries};
-use super::walker::{Sink, Walker};
+use super::walker::Walker;
 use crate::ffi::{self, DictEntries, Raw};
 use crate::limits::{CALL, Grow, gathered};
 use crate::registry::{Manner, Registration};
@@ -19,63 +19,51 @@ use crate::structure::Kind;
 impl Walker {
     /// Opens a built-in container or a namedtuple.
     #[inline]
-    pub(super) fn open_builtin<S: Sink>(
+    pub(super) fn open_builtin<const KEEP: bool>(
         &mut self,
         py: Python<'_>,
         container: Raw,
         kind: Kind,
-        sink: &mut S,
     ) -> PyResult<()> {
         match kind {
-            Kind::Dict if !self.rules.sorted => self.open_dict(py, container, kind, None, sink),
+            Kind::Dict if !self.rules.sorted => self.open_dict::<KEEP>(py, container, kind, None),
             // SAFETY: the class of the container was looked at, and its items are copied before Python code runs.
-            Kind::List => self.open_sequence(py, kind, None, unsafe { ffi::list_items(container) }, sink),
+            Kind::List => self.open_sequence::<KEEP>(py, kind, None, unsafe { ffi::list_items(container) }),
             // SAFETY: as above.
-            Kind::Tuple => self.open_sequence(py, kind, None, unsafe { ffi::tuple_items(container) }, sink),
+            Kind::Tuple => self.open_sequence::<KEEP>(py, kind, None, unsafe { ffi::tuple_items(container) }),
             Kind::NamedTuple => {
                 let cls = ffi::own(py, container).get_type();
                 // SAFETY: as above; a namedtuple is a tuple.
-                self.open_sequence(py, kind, Some(cls.as_any()), unsafe { ffi::tuple_items(container) }, sink)
+                self.open_sequence::<KEEP>(py, kind, Some(cls.as_any()), unsafe { ffi::tuple_items(container) })
             }
-            _ => self.open_rare(py, container, kind, sink),
+            _ => self.open_rare::<KEEP>(py, container, kind),
         }
     }
 
-    /// A list or tuple: its leading leaves are taken at once, the other children go on the agenda.
-    #[inline]
-    fn open_sequence<S: Sink>(
+    /// A list or tuple.
+    fn open_sequence<const KEEP: bool>(
         &mut self,
         py: Python<'_>,
         kind: Kind,
         slot: Option<&Bound<'_, PyAny>>,
         items: &[Raw],
-        sink: &mut S,
     ) -> PyResult<()> {
         let node = self.draft.open(kind, items.len())?;
         if let Some(slot) = slot {
             self.draft.add_slot(kind, 0, slot)?;
         }
         let base = self.agenda.len();
-        let mut taken = 0;
-        if self.takes_directly::<S>(items.len()) {
-            while taken < items.len() && self.take_directly(py, items[taken], sink)? {
-                taken += 1;
-            }
-            self.interrupts.count(taken);
-        }
-        self.agenda.extend_borrowed(&items[taken..])?;
-        self.enter(py, node, base, sink)
+        self.agenda.extend_borrowed(items)?;
+        self.enter::<KEEP>(py, node, base)
     }
 
     /// A dict or defaultdict in insertion order.
-    #[inline]
-    fn open_dict<S: Sink>(
+    fn open_dict<const KEEP: bool>(
         &mut self,
         py: Python<'_>,
         dict: Raw,
         kind: Kind,
         factory: Option<&Bound<'_, PyAny>>,
-        sink: &mut S,
     ) -> PyResult<()> {
         let arity = ffi::dict_len(dict);
         let node = self.draft.open(kind, arity)?;
@@ -83,48 +71,41 @@ impl Walker {
             self.draft.add_slot(kind, 0, factory)?;
         }
         let base = self.agenda.len();
-        let mut takes_directly = self.takes_directly::<S>(arity);
         // SAFETY: `dict` is a live dict, and nothing in the loop runs Python code: keys are hashed where that runs none.
         for (key, value) in unsafe { DictEntries::new(dict) } {
             self.draft.add_key(py, key)?;
-            if takes_directly {
-                takes_directly = self.take_directly(py, value, sink)?;
-                if takes_directly {
-                    continue;
-                }
-            }
             self.agenda.push_borrowed(value)?;
         }
         self.interrupts.count(arity);
-        self.enter(py, node, base, sink)
+        self.enter::<KEEP>(py, node, base)
     }
 
     /// What is not met in every tree.
     #[cold]
     #[inline(never)]
-    fn open_rare<S: Sink>(&mut self, py: Python<'_>, container: Raw, kind: Kind, sink: &mut S) -> PyResult<()> {
+    fn open_rare<const KEEP: bool>(&mut self, py: Python<'_>, container: Raw, kind: Kind) -> PyResult<()> {
         self.pin();
         let container = ffi::own(py, container);
         match kind {
-            Kind::OrderedDict => self.open_ordered_dict(&container, sink),
-            Kind::Deque => self.open_deque(&container, sink),
+            Kind::OrderedDict => self.open_ordered_dict::<KEEP>(&container),
+            Kind::Deque => self.open_deque::<KEEP>(&container),
             Kind::DefaultDict => {
                 let factory = container.getattr(intern!(py, "default_factory"))?;
                 if self.rules.sorted {
-                    self.open_sorted_dict(&container, kind, Some(&factory), sink)
+                    self.open_sorted_dict::<KEEP>(&container, kind, Some(&factory))
                 } else {
-                    self.open_dict(py, ffi::raw(&container), kind, Some(&factory), sink)
+                    self.open_dict::<KEEP>(py, ffi::raw(&container), kind, Some(&factory))
                 }
             }
-            Kind::Dict => self.open_sorted_dict(&container, kind, None, sink),
+            Kind::Dict => self.open_sorted_dict::<KEEP>(&container, kind, None),
             _ => {
                 let node = self.draft.open(kind, 0)?;
-                self.enter(py, node, self.agenda.len(), sink)
+                self.enter::<KEEP>(py, node, self.agenda.len())
             }
         }
     }
 
-    fn open_ordered_dict<S: Sink>(&mut self, dict: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
+    fn open_ordered_dict<const KEEP: bool>(&mut self, dict: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = dict.py();
         let entries = ordered_entries(dict, &|| self.here(py))?;
         let node = self.draft.open(Kind::OrderedDict, entries.len())?;
@@ -134,10 +115,10 @@ impl Walker {
             self.agenda.push_owned(value)?;
         }
         self.interrupts.count(self.agenda.len() - base);
-        self.enter(py, node, base, sink)
+        self.enter::<KEEP>(py, node, base)
     }
 
-    fn open_deque<S: Sink>(&mut self, deque: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
+    fn open_deque<const KEEP: bool>(&mut self, deque: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = deque.py();
         let maxlen = deque.getattr(intern!(py, "maxlen"))?;
         let items = deque_items(deque, &|| self.here(py))?;
@@ -147,16 +128,15 @@ impl Walker {
         for item in items {
             self.agenda.push_owned(item)?;
         }
-        self.enter(py, node, base, sink)
+        self.enter::<KEEP>(py, node, base)
     }
 
     /// A dict or defaultdict by sorted key.
-    fn open_sorted_dict<S: Sink>(
+    fn open_sorted_dict<const KEEP: bool>(
         &mut self,
         dict: &Bound<'_, PyAny>,
         kind: Kind,
         factory: Option<&Bound<'_, PyAny>>,
-        sink: &mut S,
     ) -> PyResult<()> {
         let py = dict.py();
         let entries = ffi::dict_entries(dict)?;
@@ -177,18 +157,17 @@ impl Walker {
         if !places.is_sorted() {
             self.draft.orders.grow(Order { node, sorted_places: places.into_boxed_slice() })?;
         }
-        self.enter(py, node, base, sink)
+        self.enter::<KEEP>(py, node, base)
     }
 
     /// Opens an instance of a registered class.
     #[inline(never)]
-    pub(super) fn open_registered<S: Sink>(
+    pub(super) fn open_registered<const KEEP: bool>(
         &mut self,
         py: Python<'_>,
         object: Raw,
         kind: Kind,
         registration: Raw,
-        sink: &mut S,
     ) -> PyResult<()> {
         // The table owns the registration until Python code runs.
         let registration = ffi::own(py, registration);
@@ -197,7 +176,7 @@ impl Walker {
         let registration = registration.cast_into::<Registration>()?;
         if let Manner::Fields { data, meta, .. } = &registration.get().manner {
             return match self.open_fields(&object, &registration, data, meta) {
-                Ok((node, base)) => self.enter(py, node, base, sink),
+                Ok((node, base)) => self.enter::<KEEP>(py, node, base),
                 Err(failure) => Err(self.explain(py, &registration, failure)),
             };
         }
@@ -220,7 +199,7 @@ impl Walker {
         for child in parts.children {
             self.agenda.push_owned(child)?;
         }
-        self.enter(py, node, base, sink)
+        self.enter::<KEEP>(py, node, base)
     }
 
     /// Opens a dataclass instance: its fields go on the agenda as they are read.

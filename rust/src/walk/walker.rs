@@ -1,4 +1,7 @@
-//! The walk itself: one loop for flattening, mapping and iterating.
+//! The walk itself: one loop for flattening and iterating.
+//!
+//! `KEEP` says that the structure is wanted in the end; without it a container leaves no trace when it closes. `LAZY` halts
+//! the walk after each leaf.
 
 use std::cell::Cell;
 
@@ -9,57 +12,40 @@ use pyo3::prelude::*;
 
 use super::Rules;
 use super::agenda::Agenda;
+use super::cursor::Cursor;
 use crate::errors::{Family, KeyPath, add_note, error, no_memory};
-use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, TypeAddress};
-use crate::limits::{CALL, Interrupts};
+use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
+use crate::limits::Interrupts;
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
-use crate::structure::{Kind, Node};
-
-/// What a walk does with what it meets.
-pub(super) trait Sink {
-    /// Taking a leaf runs no Python code, so that children need not be owned.
-    const QUIET: bool;
-    /// The structure is wanted in the end.
-    const KEEP: bool;
-    /// Who raised an exception that came out of `leaf`, for its note; nothing to leave it as it is.
-    fn who(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Takes a leaf whose container keeps it alive. Asked of quiet sinks only.
-    fn borrowed_leaf(&mut self, leaf: Raw) -> PyResult<()>;
-
-    /// Takes a leaf; `false` halts the walk after it.
-    fn leaf(&mut self, leaf: Bound<'_, PyAny>) -> PyResult<bool>;
-
-    /// A container is complete. Not called where the structure is kept.
-    fn close(&mut self, node: &Node, slots: &[Option<Py<PyAny>>], order: Option<&[u32]>) -> PyResult<()>;
-}
+use crate::structure::Kind;
 
 /// An open container, or (the first one) the place of the root.
-struct Frame {
-    node: u32,
+pub(super) struct Frame {
+    pub(super) node: u32,
     /// Its children on the agenda: where they begin, which one comes next, and where they end.
-    base: usize,
-    next: usize,
-    end: usize,
+    pub(super) base: usize,
+    pub(super) next: usize,
+    pub(super) end: usize,
 }
 
-const ROOT: u32 = u32::MAX;
-/// The leaves of a wider container are taken one by one, since nobody can interrupt those that are taken at once.
-const MOST_AT_ONCE: usize = 1 << 22;
+pub(super) const ROOT: u32 = u32::MAX;
 /// How deep a tree is before it is first looked at for a circle; then at twice that depth, and so on.
 const FIRST_CIRCLE_CHECK: usize = 32;
 
 /// The state of a walk.
 pub(super) struct Walker {
     pub(super) rules: Rules,
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
+    pub(super) cursors: Vec<Cursor>,
+    /// How many leaves may still come from the containers around the innermost cursor.
+    pub(super) room: usize,
     pub(super) agenda: Agenda,
     pub(super) draft: Draft,
+    /// The leaves so far.
+    pub(super) leaves: RefVec,
     /// The class of the last leaf. Some leaf of it is alive as long as no Python code runs.
-    last_leaf: TypeAddress,
+    pub(super) last_leaf: TypeAddress,
     next_circle_check: usize,
     pub(super) interrupts: Interrupts,
 }
@@ -99,8 +85,10 @@ impl Drop for Nested {
 #[derive(Default)]
 struct Memory {
     frames: Vec<Frame>,
+    cursors: Vec<Cursor>,
     agenda: Agenda,
     draft: Draft,
+    leaves: RefVec,
 }
 
 static MEMORY: Pool<Memory> = Pool::new();
@@ -109,12 +97,15 @@ impl Walker {
     /// A walk over `tree`, which the caller keeps alive.
     #[inline]
     pub(super) fn new(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Self> {
-        let Memory { frames, agenda, draft } = MEMORY.take(tree.py());
+        let Memory { frames, cursors, agenda, draft, leaves } = MEMORY.take(tree.py());
         let mut walker = Self {
             rules,
             frames,
+            cursors,
+            room: 0,
             agenda,
             draft,
+            leaves,
             last_leaf: 0,
             next_circle_check: FIRST_CIRCLE_CHECK,
             interrupts: Interrupts::new(),
@@ -129,54 +120,55 @@ impl Walker {
     pub(super) fn recycle(mut self, py: Python<'_>) -> Rules {
         self.agenda.truncate(0);
         self.draft.clear(py);
+        self.leaves.truncate(py, 0);
         self.frames.clear();
-        let Self { rules, frames, agenda, draft, .. } = self;
+        let Self { rules, frames, cursors, agenda, draft, leaves, .. } = self;
         let largest = agenda.capacity().max(draft.slots.capacity()).max(draft.nodes.capacity()).max(frames.capacity());
-        if largest <= LARGEST_KEPT {
-            MEMORY.give_back(py, Memory { frames, agenda, draft });
+        if largest.max(leaves.capacity()) <= LARGEST_KEPT {
+            MEMORY.give_back(py, Memory { frames, cursors, agenda, draft, leaves });
         }
         rules
     }
 
-    /// Walks on until the sink halts it (`false`) or the tree is done (`true`).
+    /// Walks on until there is a leaf, where it is lazy (`false`), or the tree is done (`true`).
     #[inline]
-    pub(super) fn run<S: Sink>(&mut self, py: Python<'_>, sink: &mut S) -> PyResult<bool> {
+    pub(super) fn run<const KEEP: bool, const LAZY: bool>(&mut self, py: Python<'_>) -> PyResult<bool> {
         let _nested = Nested::enter()?;
         while let Some(frame) = self.frames.last_mut() {
             let index = frame.next;
             if index == frame.end {
-                self.close(py, sink)?;
+                self.close::<KEEP>(py)?;
                 continue;
             }
             frame.next += 1;
-            if !self.visit(py, index, sink)? {
+            if self.visit::<KEEP, LAZY>(py, index)? && LAZY {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Visits one child: takes it as a leaf, or opens it.
+    /// Visits one child: takes it as a leaf (`true`), or opens it.
     #[inline]
-    fn visit<S: Sink>(&mut self, py: Python<'_>, index: usize, sink: &mut S) -> PyResult<bool> {
-        let Some(child) = self.agenda.get(index) else { return Ok(true) };
+    fn visit<const KEEP: bool, const LAZY: bool>(&mut self, py: Python<'_>, index: usize) -> PyResult<bool> {
+        let Some(child) = self.agenda.get(index) else { return Ok(false) };
         if self.rules.is_leaf.is_some() && self.predicate_stops(py, child)? {
-            return self.take_leaf(py, index, sink);
+            return self.take_leaf::<KEEP>(py, index);
         }
         let address = ffi::type_address(child);
         if address == self.last_leaf {
-            return self.take_leaf(py, index, sink);
+            return self.take_leaf::<KEEP>(py, index);
         }
         match self.classify(py, child, address)? {
             Class::Leaf => {
                 self.last_leaf = address;
-                self.take_leaf(py, index, sink)
+                return self.take_leaf::<KEEP>(py, index);
             }
-            Class::Builtin(kind) => self.open_builtin(py, child, kind, sink).map(|()| true),
-            Class::Registered(kind, registration) => {
-                self.open_registered(py, child, kind, registration, sink).map(|()| true)
-            }
+            Class::Builtin(_) if !LAZY && self.rules.is_leaf.is_none() && self.dive::<KEEP>(py, child)? => {}
+            Class::Builtin(kind) => self.open_builtin::<KEEP>(py, child, kind)?,
+            Class::Registered(kind, registration) => self.open_registered::<KEEP>(py, child, kind, registration)?,
         }
+        Ok(false)
     }
 
     /// What the class of an object is; runs Python code only where it was never seen before.
@@ -216,29 +208,18 @@ impl Walker {
     }
 
     #[inline]
-    fn take_leaf<S: Sink>(&mut self, py: Python<'_>, index: usize, sink: &mut S) -> PyResult<bool> {
-        if S::KEEP {
+    fn take_leaf<const KEEP: bool>(&mut self, py: Python<'_>, index: usize) -> PyResult<bool> {
+        if KEEP {
             self.draft.add_leaves(1);
         }
-        self.interruptible(py, if S::QUIET { 1 } else { CALL })?;
-        if S::QUIET {
-            let Some(leaf) = self.agenda.take(py, index) else { return Ok(true) };
-            return sink.leaf(leaf);
-        }
-        self.pin();
-        let Some(leaf) = self.agenda.take(py, index) else { return Ok(true) };
-        match (sink.leaf(leaf), sink.who()) {
-            (Err(raised), Some(who)) => Err(self.noted(py, raised, who, self.frames.len())),
-            (done, _) => done,
-        }
+        self.interruptible(py, 1)?;
+        self.agenda.take_into(index, &mut self.leaves)?;
+        Ok(true)
     }
 
     /// Whether instances of a class are known to be leaves; runs no Python code.
     #[inline]
-    fn is_known_leaf(&mut self, py: Python<'_>, address: TypeAddress) -> bool {
-        if address == self.last_leaf {
-            return true;
-        }
+    pub(super) fn is_known_leaf(&mut self, py: Python<'_>, address: TypeAddress) -> bool {
         if address == ffi::dict_address() || address == ffi::list_address() || address == ffi::tuple_address() {
             return false;
         }
@@ -253,38 +234,22 @@ impl Walker {
         is_leaf
     }
 
-    /// Whether leaves can be taken straight from their container of so many children.
-    #[inline]
-    pub(super) fn takes_directly<S: Sink>(&self, children: usize) -> bool {
-        S::QUIET && children <= MOST_AT_ONCE && self.rules.is_leaf.is_none()
-    }
-
-    /// Takes a leaf straight from its container, where it is known to be one.
-    #[inline]
-    pub(super) fn take_directly<S: Sink>(&mut self, py: Python<'_>, child: Raw, sink: &mut S) -> PyResult<bool> {
-        if !self.is_known_leaf(py, ffi::type_address(child)) {
-            return Ok(false);
-        }
-        if S::KEEP {
-            self.draft.add_leaves(1);
-        }
-        sink.borrowed_leaf(child)?;
-        Ok(true)
-    }
-
     /// Opens a frame for the children on the agenda from `base` on; closes the node where there are none.
     #[inline]
-    pub(super) fn enter<S: Sink>(&mut self, py: Python<'_>, node: u32, base: usize, sink: &mut S) -> PyResult<()> {
+    pub(super) fn enter<const KEEP: bool>(&mut self, py: Python<'_>, node: u32, base: usize) -> PyResult<()> {
         let end = self.agenda.len();
         self.interruptible(py, 1)?;
-        if S::KEEP && base == end {
-            return self.draft.close(node);
+        if base == end {
+            return self.close_node::<KEEP>(py, node);
         }
         self.frames.try_reserve(1).map_err(no_memory)?;
         self.frames.push(Frame { node, base, next: base, end });
-        if base == end {
-            return self.close(py, sink);
-        }
+        self.look_for_circle(py)
+    }
+
+    /// Looks for a circle each time that the depth has doubled.
+    #[inline]
+    pub(super) fn look_for_circle(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.frames.len() >= self.next_circle_check {
             self.check_circle(py)?;
         }
@@ -293,7 +258,7 @@ impl Walker {
 
     /// Looks at pending signals, where so many steps make it time.
     #[inline]
-    fn interruptible(&mut self, py: Python<'_>, steps: usize) -> PyResult<()> {
+    pub(super) fn interruptible(&mut self, py: Python<'_>, steps: usize) -> PyResult<()> {
         if self.interrupts.are_due(steps) { self.look(py) } else { Ok(()) }
     }
 
@@ -304,22 +269,16 @@ impl Walker {
     }
 
     #[inline]
-    fn close<S: Sink>(&mut self, py: Python<'_>, sink: &mut S) -> PyResult<()> {
-        let Some(frame) = self.frames.last() else { return Ok(()) };
-        let (node, base) = (frame.node, frame.base);
-        if node != ROOT {
-            if S::KEEP {
-                self.draft.close(node)?;
-            } else {
-                self.close_dropped(py, node, sink)?;
-            }
+    fn close<const KEEP: bool>(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        if frame.node != ROOT {
+            self.close_node::<KEEP>(py, frame.node)?;
         }
-        self.frames.pop();
         // Back from a deep branch, the next look comes as early as if that had not been.
         if self.frames.len() < self.next_circle_check / 4 && self.next_circle_check > FIRST_CIRCLE_CHECK {
             self.next_circle_check /= 2;
         }
-        if self.agenda.truncate(base) {
+        if self.agenda.truncate(frame.base) {
             // A finalizer may have given the last leaf another class, and a new class may have the address of its old one.
             self.last_leaf = 0;
         }
@@ -327,23 +286,12 @@ impl Walker {
     }
 
     #[inline]
-    fn close_dropped<S: Sink>(&mut self, py: Python<'_>, index: u32, sink: &mut S) -> PyResult<()> {
-        if !S::QUIET {
-            self.pin();
+    fn close_node<const KEEP: bool>(&mut self, py: Python<'_>, node: u32) -> PyResult<()> {
+        if KEEP {
+            return self.draft.close(node);
         }
-        let node = self.draft.nodes[index as usize];
-        let slots = &self.draft.slots.as_slice()[node.slot_range()];
-        if let Err(raised) = sink.close(&node, slots, self.draft.order_of(index)) {
-            let who = format!("the rebuilding of {}", self.node_name(py, &node));
-            return Err(self.noted(py, raised, &who, self.frames.len() - 1));
-        }
-        self.draft.drop_from(py, index);
+        self.draft.drop_from(py, node);
         Ok(())
-    }
-
-    fn node_name(&self, py: Python<'_>, node: &Node) -> String {
-        let slots = &self.draft.slots.as_slice()[node.slot_range()];
-        crate::spec::node_name(py, node, slots)
     }
 
     /// Owns every child on the agenda: from here on Python code may run.

@@ -1,0 +1,208 @@
+//! Reading the table of a dict in place.
+//!
+//! `PyDict_Next` costs more per entry than all else that a walk does with it. The layout of a dict's table is private to
+//! `CPython`, though the same from 3.11 on; it is used only where [`check_layout`] has seen, when the module was loaded,
+//! that it is what we take it for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::{Raw, RefVec};
+
+/// The entries of a dict, as they lie in memory.
+///
+/// Pointers into a table are good as long as no Python code runs.
+pub(crate) struct DictTable {
+    /// The key of the first entry; its value follows. A removed entry has a null value.
+    pub(crate) first_key: *const Option<Raw>,
+    /// How many words lie between one key and the next.
+    pub(crate) words: usize,
+    /// How many entries there are, removed ones among them.
+    pub(crate) entries: usize,
+    /// How many there are without the removed ones.
+    pub(crate) used: usize,
+    /// Every key is an exact str whose hash is known.
+    pub(crate) texts: bool,
+}
+
+/// Whether the layout is the one that is described here.
+static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+
+#[cfg(all(Py_3_11, not(Py_3_15), not(Py_GIL_DISABLED), target_pointer_width = "64"))]
+mod layout {
+    use pyo3::ffi;
+
+    use super::DictTable;
+    use crate::ffi::Raw;
+
+    /// What comes before the hash index and the entries of a table.
+    #[repr(C)]
+    struct Head {
+        references: isize,
+        log2_size: u8,
+        log2_index_bytes: u8,
+        kind: u8,
+        version: u32,
+        usable: isize,
+        entries: isize,
+    }
+
+    /// Entries of hash, key and value.
+    const GENERAL: u8 = 0;
+    /// Entries of key and value; every key is an exact str.
+    const TEXTS: u8 = 1;
+
+    /// # Safety
+    /// `dict` is a live dict, and its layout is known.
+    #[inline]
+    pub(super) unsafe fn read(dict: Raw) -> Option<DictTable> {
+        let dict = dict.as_ptr().cast::<ffi::PyDictObject>();
+        // SAFETY: the promise of the caller.
+        unsafe {
+            let head = (*dict).ma_keys.cast::<Head>();
+            // A dict of an instance's attributes may have its values elsewhere.
+            if !(*dict).ma_values.is_null() {
+                return None;
+            }
+            let (words, before_key) = match (*head).kind {
+                TEXTS => (2, 0),
+                GENERAL => (3, 1),
+                _ => return None,
+            };
+            let index = head.add(1);
+            let first = index.byte_add(1usize << (*head).log2_index_bytes).cast::<Option<Raw>>();
+            Some(DictTable {
+                first_key: first.add(before_key),
+                words,
+                entries: (*head).entries.cast_unsigned(),
+                used: (*dict).ma_used.cast_unsigned(),
+                texts: words == 2,
+            })
+        }
+    }
+}
+
+#[cfg(not(all(Py_3_11, not(Py_3_15), not(Py_GIL_DISABLED), target_pointer_width = "64")))]
+mod layout {
+    use super::DictTable;
+    use crate::ffi::Raw;
+
+    #[expect(clippy::missing_safety_doc, reason = "it reads nothing")]
+    pub(super) unsafe fn read(_dict: Raw) -> Option<DictTable> {
+        None
+    }
+}
+
+impl DictTable {
+    /// The table of a dict, where it can be read in place.
+    ///
+    /// # Safety
+    /// `dict` is a live exact dict; no Python code runs while the table is in use.
+    #[inline]
+    pub(crate) unsafe fn of(dict: Raw) -> Option<Self> {
+        if !IS_KNOWN.load(Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: the promise of the caller; the layout was checked.
+        unsafe { layout::read(dict) }
+    }
+
+    /// The value of the first entry.
+    #[inline]
+    pub(crate) fn first_value(&self) -> *const Option<Raw> {
+        self.first_key.wrapping_add(1)
+    }
+
+    /// Where the value of an entry after the last one would be.
+    #[inline]
+    pub(crate) fn end(&self) -> *const Option<Raw> {
+        self.first_value().wrapping_add(self.entries * self.words)
+    }
+
+    /// Adds a reference to every key, in order, where room for them was reserved, and shows each to `seen`.
+    #[inline]
+    pub(crate) fn push_keys(&self, target: &mut RefVec, seen: impl FnMut(Raw)) {
+        let (first, words) = (self.first_key, self.words);
+        // SAFETY: every entry lies in the table, which the maker of this promised to leave alone. The key of an entry
+        // with a value is never null.
+        unsafe {
+            if self.entries == self.used {
+                let keys = (0..self.used).map(|entry| (*first.add(entry * words)).unwrap_unchecked());
+                target.extend_within(self.used, keys, seen);
+            } else {
+                let entries = (0..self.entries).map(|entry| first.add(entry * words));
+                let keys = entries.filter(|key| (*key.add(1)).is_some()).map(|key| (*key).unwrap_unchecked());
+                target.extend_within(self.used, keys, seen);
+            }
+        }
+    }
+
+    /// Whether the keys are these, in this order: the same objects, or exact strs of the same text. Runs no Python code.
+    #[inline]
+    pub(crate) fn has_keys(&self, expected: &[Option<Raw>]) -> bool {
+        let mut place = self.first_key;
+        for expected in expected {
+            // SAFETY: callers pass as many keys as there are entries with values, all of which lie in the table.
+            unsafe {
+                while (*place.add(1)).is_none() {
+                    place = place.add(self.words);
+                }
+                let found = *place;
+                place = place.wrapping_add(self.words);
+                if found != *expected && !same_text(found, *expected) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cold]
+fn same_text(found: Option<Raw>, expected: Option<Raw>) -> bool {
+    let is_text = |key: Raw| super::type_address(key) == super::str_address();
+    match (found, expected) {
+        (Some(found), Some(expected)) => is_text(found) && is_text(expected) && super::str_equal(found, expected),
+        _ => false,
+    }
+}
+
+/// Compares some dicts as we read them with what Python says of them; reading in place is left alone where they differ.
+pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
+    let samples = py.eval(
+        c"[{}, {'a': 1}, dict(zip(range(300), range(300))), dict(zip('abcdefghijkl', range(12))),
+           (lambda d: (d.pop('b'), d)[1])(dict(zip('abcdefg', range(7)))), {1: 2, 'x': 3}, {'a': 0} | {2: 1}]",
+        None,
+        None,
+    )?;
+    for sample in samples.try_iter()? {
+        let sample = sample?.cast_into::<PyDict>()?;
+        // SAFETY: a live dict, and nothing below runs Python code before the table is done with.
+        let Some(table) = (unsafe { layout::read(super::raw(sample.as_any())) }) else { return Ok(()) };
+        if table.used != sample.len() || table.entries < table.used || table.entries > 2 * table.used + 1 {
+            return Ok(());
+        }
+        let expected: Vec<(Raw, Raw)> =
+            sample.iter().map(|(key, value)| (super::raw(&key), super::raw(&value))).collect();
+        let mut place = table.first_key;
+        let mut found = 0;
+        while place.wrapping_add(1) != table.end() {
+            // SAFETY: as above; the number of entries was compared with what Python says.
+            let (key, value) = unsafe { (*place, *place.add(1)) };
+            place = place.wrapping_add(table.words);
+            if let (Some(key), Some(value)) = (key, value) {
+                if expected.get(found) != Some(&(key, value)) {
+                    return Ok(());
+                }
+                found += 1;
+            }
+        }
+        if found != expected.len() {
+            return Ok(());
+        }
+    }
+    IS_KNOWN.store(true, Ordering::Relaxed);
+    Ok(())
+}

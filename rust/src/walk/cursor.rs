@@ -1,0 +1,62 @@
+//! Reading a list, tuple or dict in place.
+
+#![allow(unsafe_code)]
+
+use pyo3::prelude::*;
+
+use super::agenda::Agenda;
+use super::walker::Frame;
+use crate::ffi::Raw;
+use crate::structure::Kind;
+
+/// How many containers inside one another are read in place; deeper ones begin anew.
+pub(super) const DEEPEST: usize = 32;
+
+/// Wider containers are read child by child, since nobody can interrupt what is read in place.
+pub(super) const MOST_AT_ONCE: usize = 1 << 24;
+
+/// A container that is being read in place.
+pub(super) struct Cursor {
+    pub(super) container: Raw,
+    /// The next child, and the one after the last: pointers into the container, good as long as no Python code runs. A
+    /// dict may have gaps.
+    pub(super) next: *const Option<Raw>,
+    pub(super) end: *const Option<Raw>,
+    /// Its node, where the structure is kept.
+    pub(super) node: u32,
+    /// How many words lie between one child and the next.
+    pub(super) words: u8,
+    pub(super) kind: Kind,
+}
+
+// SAFETY: the pointers are only followed with the GIL held, and there are no cursors between two steps of a walk.
+unsafe impl Send for Cursor {}
+// SAFETY: as above.
+unsafe impl Sync for Cursor {}
+
+impl Cursor {
+    /// At least the number of children that are left.
+    pub(super) fn words_left(&self) -> usize {
+        (self.end as usize - self.next as usize) / size_of::<Option<Raw>>()
+    }
+
+    /// The same place as a frame of a walk, for when Python code is about to run: the children that are left go on the
+    /// agenda. `inner` is the cursor on the child that is open.
+    pub(super) fn to_frame(&self, node: u32, inner: Option<&Self>, agenda: &mut Agenda) -> PyResult<Frame> {
+        let base = agenda.len();
+        // The open child stays on the agenda, where circles are looked for.
+        if let Some(inner) = inner {
+            agenda.push_borrowed(inner.container)?;
+        }
+        let next = agenda.len();
+        let mut place = self.next;
+        while place != self.end {
+            // SAFETY: the cursor is before the end of its container, which nothing has changed.
+            if let Some(child) = unsafe { *place } {
+                agenda.push_borrowed(child)?;
+            }
+            place = place.wrapping_add(usize::from(self.words));
+        }
+        Ok(Frame { node, base, next, end: agenda.len() })
+    }
+}

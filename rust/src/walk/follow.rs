@@ -1,0 +1,149 @@
+//! Following a structure through a tree without copying anything but the leaves: what [`dive`](super::dive) is to
+//! flattening.
+
+#![allow(unsafe_code)]
+
+use pyo3::prelude::*;
+
+use super::cursor::{Cursor, DEEPEST, MOST_AT_ONCE};
+use super::matching::Matcher;
+use crate::errors::no_memory;
+use crate::ffi::{self, DictTable, Raw};
+use crate::registry::Class;
+use crate::structure::{Kind, Node};
+
+impl Matcher<'_> {
+    /// Follows the structure into a container as far as all is as it should be and no Python code can run; the rest is
+    /// left to the walk. `false`, and nothing done, where that is not even so of the container itself.
+    pub(super) fn follow(&mut self, py: Python<'_>, root: Raw, index: usize) -> PyResult<bool> {
+        self.cursors.try_reserve(DEEPEST).map_err(no_memory)?;
+        if !self.begin(root, index) {
+            return Ok(false);
+        }
+        'containers: while let Some(cursor) = self.cursors.last() {
+            let (mut next, end, words) = (cursor.next, cursor.end, usize::from(cursor.words));
+            while next != end {
+                // SAFETY: the cursor is before the end of its container, which nothing has changed.
+                let Some(child) = (unsafe { *next }) else {
+                    next = next.wrapping_add(words);
+                    continue;
+                };
+                let node = self.graph.nodes[self.at];
+                let place = next;
+                let goes_on = if node.is_leaves() {
+                    self.take_leaves(py, &mut next, words, node.arity)
+                } else {
+                    next = next.wrapping_add(words);
+                    self.set_innermost(next);
+                    self.cursors.len() < DEEPEST && self.begin(child, self.at)
+                };
+                if !goes_on {
+                    self.set_innermost(place);
+                    return self.leave().map(|()| true);
+                }
+                self.at += 1;
+                if !node.is_leaves() {
+                    continue 'containers;
+                }
+            }
+            self.cursors.pop();
+        }
+        Ok(true)
+    }
+
+    fn set_innermost(&mut self, next: *const Option<Raw>) {
+        if let Some(cursor) = self.cursors.last_mut() {
+            cursor.next = next;
+        }
+    }
+
+    /// Takes the next children as leaves. `false`, and none taken, where they must be leaves and one may be none.
+    #[inline]
+    fn take_leaves(&mut self, py: Python<'_>, next: &mut *const Option<Raw>, words: usize, count: u32) -> bool {
+        let before = self.leaves.len();
+        let mut missing = count;
+        let mut place = *next;
+        while missing > 0 {
+            // SAFETY: as many children as the structure has were counted when the cursor was set.
+            let child = unsafe { *place };
+            place = place.wrapping_add(words);
+            let Some(child) = child else { continue };
+            if self.strict.is_some() && !self.is_known_leaf(py, child) {
+                self.leaves.truncate(py, before);
+                return false;
+            }
+            self.leaves.push_within(child);
+            missing -= 1;
+        }
+        *next = place;
+        true
+    }
+
+    #[inline]
+    fn is_known_leaf(&mut self, py: Python<'_>, child: Raw) -> bool {
+        let class = ffi::type_address(child);
+        if class != self.last_leaf {
+            match self.rules.scope.known(py, class) {
+                Some(Class::Leaf) => {}
+                Some(Class::Builtin(Kind::None)) if self.rules.none_is_leaf => {}
+                _ => return false,
+            }
+            self.last_leaf = class;
+        }
+        true
+    }
+
+    /// Sets a cursor on a container that fits its node, where finding that out runs no Python code.
+    #[inline]
+    fn begin(&mut self, container: Raw, index: usize) -> bool {
+        let node: &Node = &self.graph.nodes[index];
+        let class = ffi::type_address(container);
+        let arity = node.arity as usize;
+        let slots = &self.graph.slots.raw()[node.slot_range()];
+        let fits = match node.kind {
+            Kind::Dict => class == ffi::dict_address() && !self.rules.sorted,
+            Kind::List => class == ffi::list_address(),
+            Kind::Tuple => class == ffi::tuple_address(),
+            Kind::NamedTuple => slots[0] == Some(ffi::class_of(container)),
+            _ => false,
+        };
+        if !fits || arity > MOST_AT_ONCE || self.interrupts.are_spent() {
+            return false;
+        }
+        let (next, end, words) = if node.kind == Kind::Dict {
+            // SAFETY: a live dict, by its class; no Python code runs while the cursor is in use.
+            let Some(table) = (unsafe { DictTable::of(container) }) else { return false };
+            if table.used != arity || !table.has_keys(slots) {
+                return false;
+            }
+            (table.first_value(), table.end(), table.words)
+        } else {
+            // SAFETY: a live list or tuple, by its class; no Python code runs while the cursor is in use.
+            let items = unsafe { ffi::items_of(container, node.kind == Kind::List) };
+            if items.len() != arity {
+                return false;
+            }
+            let places = items.as_ptr_range();
+            (places.start.cast(), places.end.cast(), 1)
+        };
+        self.interrupts.count(arity + 1);
+        #[expect(clippy::cast_possible_truncation, reason = "the number of a node; 1, 2 or 3")]
+        let (node_index, words) = (index as u32, words as u8);
+        self.cursors.push(Cursor { container, next, end, node: node_index, words, kind: node.kind });
+        true
+    }
+
+    /// Makes frames of the cursors.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self) -> PyResult<()> {
+        let mut cursors = std::mem::take(&mut self.cursors);
+        self.frames.try_reserve(cursors.len()).map_err(no_memory)?;
+        for (index, cursor) in cursors.iter().enumerate() {
+            self.frames.push(cursor.to_frame(cursor.node, cursors.get(index + 1), &mut self.agenda)?);
+        }
+        cursors.clear();
+        self.cursors = cursors;
+        Ok(())
+    }
+}
