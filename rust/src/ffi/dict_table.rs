@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -166,6 +167,45 @@ fn same_text(found: Option<Raw>, expected: Option<Raw>) -> bool {
     match (found, expected) {
         (Some(found), Some(expected)) => is_text(found) && is_text(expected) && super::str_equal(found, expected),
         _ => false,
+    }
+}
+
+/// Whether dicts can be read in place.
+pub(crate) fn dict_layout_is_known() -> bool {
+    IS_KNOWN.load(Ordering::Relaxed)
+}
+
+/// A dict with the keys of `template` and the references from `start` on as values; nothing, and `values` as it was, where
+/// the copy can't be written in place.
+pub(crate) fn copy_with_values<'py>(
+    template: &Bound<'py, PyDict>,
+    values: &mut RefVec,
+    start: usize,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let py = template.py();
+    let count = values.len() - start;
+    // SAFETY: the copy is new and nobody else's: a full table of so many entries, each of which owns the reference that
+    // is replaced. Nothing here runs Python code, the freeing of the template's values (None) included.
+    unsafe {
+        let copy = Bound::from_owned_ptr_or_err(py, ffi::PyDict_Copy(template.as_ptr()))?;
+        let Some(table) = DictTable::of(super::raw(&copy)) else { return Ok(None) };
+        if table.entries != count || table.used != count {
+            return Ok(None);
+        }
+        let mut place = table.first_value().cast_mut();
+        let mut is_collected = false;
+        for value in values.take_from(start) {
+            is_collected |= value.is_some_and(super::is_collected);
+            if let Some(before) = std::mem::replace(&mut *place, value) {
+                ffi::Py_DECREF(before.as_ptr());
+            }
+            place = place.wrapping_add(table.words);
+        }
+        // A copy of what holds nothing for the collector is not shown to it.
+        if is_collected && ffi::PyObject_GC_IsTracked(copy.as_ptr()) == 0 {
+            ffi::PyObject_GC_Track(copy.as_ptr().cast());
+        }
+        Ok(Some(copy.cast_into_unchecked()))
     }
 }
 

@@ -68,6 +68,12 @@ impl<T> From<Py<T>> for Link<T> {
 impl<T> Drop for Link<T> {
     fn drop(&mut self) {
         if let Some(next) = self.0.take() {
+            // SAFETY: the reference is ours. Where others hold the object as well, nothing ends with it.
+            if unsafe { ffi::Py_REFCNT(next.as_ptr()) > 1 } {
+                // SAFETY: as above.
+                unsafe { ffi::Py_DECREF(next.into_ptr()) };
+                return;
+            }
             give_back(Raw::new(next.into_ptr()).into_iter());
         }
     }

@@ -18,7 +18,7 @@ mod refs;
 
 pub(crate) use address::AddressHash;
 pub(crate) use cell::GilCell;
-pub(crate) use dict_table::{DictTable, check_layout};
+pub(crate) use dict_table::{DictTable, check_layout, copy_with_values, dict_layout_is_known};
 pub(crate) use free::Link;
 pub(crate) use objects::*;
 pub(crate) use pool::{LARGEST_KEPT, Pool};

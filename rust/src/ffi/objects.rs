@@ -55,6 +55,13 @@ pub(crate) fn class_of(object: Raw) -> Raw {
     unsafe { Raw::new_unchecked(ffi::Py_TYPE(object.as_ptr()).cast()) }
 }
 
+/// Whether the garbage collector looks at instances of an object's class.
+#[inline]
+pub(crate) fn is_collected(object: Raw) -> bool {
+    // SAFETY: a `Raw` points to a live object, which has a class.
+    unsafe { (*ffi::Py_TYPE(object.as_ptr())).tp_flags & ffi::Py_TPFLAGS_HAVE_GC != 0 }
+}
+
 /// The items of an exact list or of a tuple.
 ///
 /// # Safety
@@ -175,11 +182,43 @@ pub(crate) fn str_hash(text: Raw) -> u64 {
     }
 }
 
+/// The one str of this text that names are kept as, so that equal ones are the same object; any other object as it is.
+pub(crate) fn interned(value: Bound<'_, PyAny>) -> Bound<'_, PyAny> {
+    // 3.12 keeps what was interned for ever.
+    if cfg!(all(Py_3_12, not(Py_3_13))) || type_address(super::raw(&value)) != str_address() {
+        return value;
+    }
+    let py = value.py();
+    let mut text = value.into_ptr();
+    // SAFETY: an exact str, whose reference is exchanged for that of an equal one.
+    unsafe {
+        ffi::PyUnicode_InternInPlace(&raw mut text);
+        Bound::from_owned_ptr(py, text)
+    }
+}
+
 /// Whether two exact strs have the same text.
 #[inline]
 pub(crate) fn str_equal(left: Raw, right: Raw) -> bool {
-    // SAFETY: both are live exact strs; comparing them runs no Python code and can't fail.
-    left == right || unsafe { ffi::PyUnicode_Compare(left.as_ptr(), right.as_ptr()) == 0 }
+    if left == right {
+        return true;
+    }
+    let (left, right) = (left.as_ptr(), right.as_ptr());
+    // SAFETY: both are live exact strs; comparing them runs no Python code and can't fail. Where both say of what width
+    // their characters are, so many bytes of each are readable.
+    unsafe {
+        let length = ffi::PyUnicode_GET_LENGTH(left);
+        if length != ffi::PyUnicode_GET_LENGTH(right) {
+            return false;
+        }
+        let width = ffi::PyUnicode_KIND(left);
+        if width == 0 || width != ffi::PyUnicode_KIND(right) {
+            return ffi::PyUnicode_Compare(left, right) == 0;
+        }
+        let bytes = length.cast_unsigned() * width as usize;
+        let bytes_of = |text| std::slice::from_raw_parts(ffi::PyUnicode_DATA(text).cast::<u8>(), bytes);
+        bytes_of(left) == bytes_of(right)
+    }
 }
 
 /// A list of the references from `start` on.

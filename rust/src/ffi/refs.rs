@@ -238,6 +238,20 @@ impl RefVec {
         self.items[index] = Raw::new(object.into_ptr());
     }
 
+    /// Takes the references from `start` on; whoever reads them owns them.
+    ///
+    /// # Safety
+    /// All of them are read.
+    pub(super) unsafe fn take_from(&mut self, start: usize) -> impl Iterator<Item = Option<Raw>> {
+        let end = self.items.len();
+        // SAFETY: the entries stay in memory while the iterator holds on to the stack; the length is cut, so that they
+        // change their owner.
+        unsafe { self.items.set_len(start) };
+        let first = self.items.as_ptr();
+        // SAFETY: as above.
+        (start..end).map(move |index| unsafe { *first.add(index) })
+    }
+
     /// Copies the content into an array of just its size.
     pub(crate) fn drain_to_slots(&mut self) -> PyResult<Slots> {
         let mut exact = Vec::new();

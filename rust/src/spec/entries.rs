@@ -2,13 +2,14 @@
 
 use std::sync::OnceLock;
 
+use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::Graph;
 use crate::errors::{KeyPath, no_memory};
-use crate::ffi::{RefVec, tuple_from, tuple_of_all};
+use crate::ffi::{AddressHash, Raw, RefVec, Slots, tuple_from, tuple_of_all};
 use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
 use crate::limits::{Grow, Interrupts};
 use crate::registry::{Manner, Registration};
@@ -122,16 +123,21 @@ impl Graph {
 
     /// The path of every leaf as a tuple of entries; made once.
     pub(crate) fn paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
-        remembered(py, &self.paths, || self.paths_of(py, entry_of))
+        remembered(py, &self.paths, || {
+            self.paths_of(py, &mut |node, child| entry_of(py, node, self.slots.as_slice(), child))
+        })
     }
 
     /// The path of every leaf as a tuple of keys; made once.
     pub(crate) fn key_paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
-        remembered(py, &self.key_paths, || self.paths_of(py, key_of))
+        remembered(py, &self.key_paths, || {
+            let mut keys = SharedKeys::default();
+            self.paths_of(py, &mut |node, child| keys.key_of(py, node, &self.slots, child))
+        })
     }
 
     /// The path of every leaf as a tuple of what `name` makes of each step.
-    fn paths_of<'py>(&self, py: Python<'py>, name: Name<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn paths_of<'py>(&self, py: Python<'py>, name: Name<'_, 'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut paths = RefVec::default();
         paths.reserve(self.num_leaves)?;
         let mut interrupts = Interrupts::new();
@@ -141,13 +147,13 @@ impl Graph {
         for (index, node) in self.nodes.iter().enumerate() {
             if node.is_leaves() {
                 for _ in 0..node.arity {
-                    self.step_in(py, name, &mut open, &mut steps)?;
+                    self.step_in(name, &mut open, &mut steps)?;
                     interrupts.after(py, PER_STEP * (steps.len() + 1))?;
                     paths.push(tuple_of_all(py, &steps)?.into_any())?;
                     steps.truncate(open.len().saturating_sub(1));
                 }
             } else {
-                self.step_in(py, name, &mut open, &mut steps)?;
+                self.step_in(name, &mut open, &mut steps)?;
                 interrupts.after(py, PER_STEP)?;
                 open.grow(Place { node: index, child: 0 })?;
             }
@@ -162,13 +168,12 @@ impl Graph {
     /// Names the step to the innermost container's next child.
     fn step_in<'py>(
         &self,
-        py: Python<'py>,
-        name: Name<'py>,
+        name: Name<'_, 'py>,
         open: &mut [Place],
         steps: &mut Vec<Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         if let Some(place) = open.last_mut() {
-            steps.grow(name(py, &self.nodes[place.node], self.slots.as_slice(), place.child)?)?;
+            steps.grow(name(&self.nodes[place.node], place.child)?)?;
             place.child += 1;
         }
         Ok(())
@@ -207,7 +212,39 @@ impl Graph {
     }
 }
 
-type Name<'py> = fn(Python<'py>, &Node, &[Option<Py<PyAny>>], usize) -> PyResult<Bound<'py, PyAny>>;
+type Name<'a, 'py> = &'a mut dyn FnMut(&Node, usize) -> PyResult<Bound<'py, PyAny>>;
+
+/// The keys of dicts and sequences that were made for one structure: each is used wherever it comes up again.
+#[derive(Default)]
+struct SharedKeys<'py> {
+    of_mappings: HashMap<Raw, Bound<'py, PyAny>, AddressHash>,
+    of_sequences: Vec<Bound<'py, PyAny>>,
+}
+
+/// Places beyond are not worth remembering.
+const SHARED_PLACES: usize = 64;
+
+impl<'py> SharedKeys<'py> {
+    fn key_of(&mut self, py: Python<'py>, node: &Node, slots: &Slots, child: usize) -> PyResult<Bound<'py, PyAny>> {
+        let made = || key_of(py, node, slots.as_slice(), child);
+        if let Some(first) = node.kind.first_key()
+            && let Some(key) = slots.raw()[node.slots_at as usize + first + child]
+        {
+            if let Some(known) = self.of_mappings.get(&key) {
+                return Ok(known.clone());
+            }
+            self.of_mappings.try_reserve(1).map_err(no_memory)?;
+            return Ok(self.of_mappings.entry(key).or_insert(made()?).clone());
+        }
+        if !matches!(node.kind, Kind::List | Kind::Tuple | Kind::Deque) || child > self.of_sequences.len() {
+            return made();
+        }
+        if child == self.of_sequences.len() && child < SHARED_PLACES {
+            self.of_sequences.grow(made()?)?;
+        }
+        self.of_sequences.get(child).map_or_else(made, |known| Ok(known.clone()))
+    }
+}
 
 fn remembered<'a, 'py>(
     py: Python<'py>,

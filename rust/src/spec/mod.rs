@@ -11,8 +11,10 @@ mod fingerprint;
 mod pickle;
 mod repr;
 mod rewrite;
+mod templates;
 
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::Borrowed;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -22,6 +24,7 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 pub(crate) use draft::{Draft, NoRoom};
 pub(crate) use entries::{Place, entry_of, key_path, node_name};
 pub(crate) use rewrite::{Where, wrong_result};
+pub(crate) use templates::Templates;
 
 use crate::ffi::{Raw, Slots};
 use crate::limits::Interrupts;
@@ -51,6 +54,8 @@ pub(crate) struct Graph {
     value_hash: OnceLock<u64>,
     paths: OnceLock<Py<PyTuple>>,
     key_paths: OnceLock<Py<PyTuple>>,
+    was_rebuilt: AtomicBool,
+    templates: OnceLock<Templates>,
 }
 
 /// Mixes one slot of a node into a hash; says whether its value was left out.
@@ -140,6 +145,8 @@ impl Graph {
             value_hash: OnceLock::new(),
             paths: OnceLock::new(),
             key_paths: OnceLock::new(),
+            was_rebuilt: AtomicBool::new(false),
+            templates: OnceLock::new(),
         }
     }
 
@@ -150,7 +157,8 @@ impl Graph {
     /// The bytes of its arrays; the objects in its slots belong to others.
     pub(crate) fn size_of_arrays(&self) -> usize {
         let orders = self.orders.iter().map(|order| size_of_val(&*order.sorted_places)).sum::<usize>();
-        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + size_of_val(&*self.orders) + orders
+        let templates = self.templates.get().map_or(0, Templates::size);
+        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + size_of_val(&*self.orders) + orders + templates
     }
 
     /// Containers and leaves.
@@ -265,6 +273,7 @@ impl Graph {
             visit.call(slot)?;
         }
         visit.call(self.paths.get())?;
-        visit.call(self.key_paths.get())
+        visit.call(self.key_paths.get())?;
+        self.templates.get().map_or(Ok(()), |templates| templates.traverse(visit))
     }
 }

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple, PyType};
 use super::algebra::shape_error;
 use super::{Graph, Order};
 use crate::errors::{Family, error, no_memory};
-use crate::ffi::{RefVec, list_from, tuple_from};
+use crate::ffi::{RefVec, interned, list_from, tuple_from};
 use crate::limits::{Grow, Interrupts, gathered};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder};
@@ -223,12 +223,21 @@ impl<'py> SlotReader<'py> {
         Ok(value)
     }
 
+    fn take_key(&mut self) -> PyResult<Bound<'py, PyAny>> {
+        let key = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        // Keys written in a program are interned, so that comparing with them mostly compares pointers.
+        let key = interned(key);
+        self.next += 1;
+        self.slots.push(key.clone())?;
+        Ok(key)
+    }
+
     fn read_keys(&mut self, py: Python<'py>, arity: usize) -> PyResult<()> {
         let seen = PyDict::new(py);
         let mut interrupts = Interrupts::new();
         for _ in 0..arity {
             interrupts.after(py, 1)?;
-            seen.set_item(self.take()?, py.None())?;
+            seen.set_item(self.take_key()?, py.None())?;
         }
         if seen.len() == arity { Ok(()) } else { Err(damaged("a dict with the same key twice")) }
     }

@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 
 use super::parts::{OwnHash, Parts, Unusable, own_objects, parts};
 use crate::errors::no_memory;
@@ -16,6 +16,7 @@ const INT: u64 = 0x494E_5400;
 const BOOL: u64 = 0x424F_4F00;
 const FLOAT: u64 = 0x464C_5400;
 const NONE: u64 = 0x4E4F_4E00;
+const EMPTY: u64 = 0x454D_5000;
 
 /// The hash of an exact str.
 #[inline]
@@ -23,7 +24,7 @@ pub(crate) fn text_hash(text: Raw) -> u64 {
     ffi::str_hash(text) ^ STR
 }
 
-/// The hash of a value whose hash is cheap and runs no Python code: an exact str, int, bool, float, or None.
+/// The hash of a value whose hash is cheap and runs no Python code: an exact str, int, bool, float, None or ().
 #[inline]
 pub(crate) fn quick_hash(py: Python<'_>, value: Raw) -> Option<u64> {
     if ffi::type_address(value) == ffi::str_address() {
@@ -43,6 +44,9 @@ fn quick_hash_of_others(value: &Bound<'_, PyAny>) -> Option<u64> {
     }
     if value.is_exact_instance_of::<PyBool>() {
         return value.hash().ok().map(|hash| bits(hash) ^ BOOL);
+    }
+    if value.cast_exact::<PyTuple>().is_ok_and(pyo3::types::PyTupleMethods::is_empty) {
+        return Some(EMPTY);
     }
     value.cast_exact::<PyFloat>().ok().map(|number| number.value().to_bits() ^ FLOAT)
 }

@@ -17,9 +17,15 @@ pub(super) fn assemble(
     node: &Node,
     slots: &[Option<Py<PyAny>>],
     order: Option<&[u32]>,
+    template: Option<&Py<PyDict>>,
     stack: &mut RefVec,
 ) -> PyResult<()> {
     let base = stack.len() - node.arity as usize;
+    if let Some(template) = template
+        && let Some(copy) = ffi::copy_with_values(template.bind(py), stack, base)?
+    {
+        return stack.push(copy.into_any());
+    }
     let made = match node.kind {
         Kind::List => ffi::list_from(py, stack, base)?.into_any(),
         Kind::Tuple => ffi::tuple_from(py, stack, base)?.into_any(),

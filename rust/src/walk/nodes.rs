@@ -175,7 +175,7 @@ impl Walker {
         let object = ffi::own(py, object);
         let registration = registration.cast_into::<Registration>()?;
         if let Manner::Fields { data, meta, .. } = &registration.get().manner {
-            return match self.open_fields(&object, &registration, data, meta) {
+            return match self.open_fields::<KEEP>(&object, &registration, data, meta) {
                 Ok((node, base)) => self.enter::<KEEP>(py, node, base),
                 Err(failure) => Err(self.explain(py, &registration, failure)),
             };
@@ -197,13 +197,13 @@ impl Walker {
         }
         let base = self.agenda.len();
         for child in parts.children {
-            self.agenda.push_owned(child)?;
+            self.take_or_push::<KEEP>(child, base)?;
         }
         self.enter::<KEEP>(py, node, base)
     }
 
-    /// Opens a dataclass instance: its fields go on the agenda as they are read.
-    fn open_fields<'py>(
+    /// Opens a dataclass instance, reading its fields.
+    fn open_fields<'py, const KEEP: bool>(
         &mut self,
         object: &Bound<'py, PyAny>,
         registration: &Bound<'py, Registration>,
@@ -217,7 +217,7 @@ impl Walker {
         self.draft.add_slot(Kind::Dataclass, 1, &context)?;
         let base = self.agenda.len();
         for name in data {
-            self.agenda.push_owned(object.getattr(name.bind(object.py()))?)?;
+            self.take_or_push::<KEEP>(object.getattr(name.bind(object.py()))?, base)?;
         }
         Ok((node, base))
     }

@@ -128,6 +128,7 @@ pub(super) fn unflatten_refs<'py>(py: Python<'py>, graph: &Graph, mut leaves: Re
 
 fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut Memory) -> PyResult<Bound<'py, PyAny>> {
     let Memory { stack, around } = memory;
+    let templates = graph.templates(py)?;
     let mut interrupts = Interrupts::new();
     let mut next_leaf = 0;
     let mut open = Open { node: OUTSIDE, missing: 1 };
@@ -143,7 +144,9 @@ fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut 
         while open.missing == 0 && open.node != OUTSIDE {
             let node = &graph.nodes[open.node];
             interrupts.after(py, if node.kind.is_registered() { CALL } else { 1 + node.arity as usize })?;
-            if let Err(raised) = assemble(py, node, graph.slots_of(node), graph.order_of(open.node), stack) {
+            let template = templates.and_then(|templates| templates.of(open.node));
+            let order = graph.order_of(open.node);
+            if let Err(raised) = assemble(py, node, graph.slots_of(node), order, template, stack) {
                 return Err(located(py, graph, around, open.node, raised));
             }
             let Some(outer) = around.pop() else { break };

@@ -48,6 +48,8 @@ pub(super) struct Walker {
     pub(super) last_leaf: TypeAddress,
     next_circle_check: usize,
     pub(super) interrupts: Interrupts,
+    /// Whether leaves may be taken before it is their turn to be visited: nobody asks for them one by one.
+    takes_at_once: bool,
 }
 
 thread_local! {
@@ -109,6 +111,7 @@ impl Walker {
             last_leaf: 0,
             next_circle_check: FIRST_CIRCLE_CHECK,
             interrupts: Interrupts::new(),
+            takes_at_once: false,
         };
         walker.agenda.push_borrowed(ffi::raw(tree))?;
         walker.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
@@ -134,6 +137,7 @@ impl Walker {
     #[inline]
     pub(super) fn run<const KEEP: bool, const LAZY: bool>(&mut self, py: Python<'_>) -> PyResult<bool> {
         let _nested = Nested::enter()?;
+        self.takes_at_once = !LAZY && self.rules.is_leaf.is_none();
         while let Some(frame) = self.frames.last_mut() {
             let index = frame.next;
             if index == frame.end {
@@ -164,7 +168,7 @@ impl Walker {
                 self.last_leaf = address;
                 return self.take_leaf::<KEEP>(py, index);
             }
-            Class::Builtin(_) if !LAZY && self.rules.is_leaf.is_none() && self.dive::<KEEP>(py, child)? => {}
+            Class::Builtin(_) if self.takes_at_once && self.dive::<KEEP>(py, child)? => {}
             Class::Builtin(kind) => self.open_builtin::<KEEP>(py, child, kind)?,
             Class::Registered(kind, registration) => self.open_registered::<KEEP>(py, child, kind, registration)?,
         }
@@ -232,6 +236,28 @@ impl Walker {
             self.last_leaf = address;
         }
         is_leaf
+    }
+
+    /// Takes the next child of the container whose node was opened last, where it is known to be a leaf and those before
+    /// it were; else it goes on the agenda. `base` is where the agenda ended when the node was opened.
+    #[inline]
+    pub(super) fn take_or_push<const KEEP: bool>(&mut self, child: Bound<'_, PyAny>, base: usize) -> PyResult<()> {
+        if self.takes_at_once && self.agenda.len() == base && self.is_known_leaf_now(&child) {
+            if KEEP {
+                self.draft.add_leaves(1);
+            }
+            return self.leaves.push(child);
+        }
+        self.agenda.push_owned(child)
+    }
+
+    /// Whether a leaf's class is known, whatever ran since the last one.
+    fn is_known_leaf_now(&self, child: &Bound<'_, PyAny>) -> bool {
+        match self.rules.scope.known(child.py(), ffi::type_address(ffi::raw(child))) {
+            Some(Class::Leaf) => true,
+            Some(Class::Builtin(Kind::None)) => self.rules.none_is_leaf,
+            _ => false,
+        }
     }
 
     /// Opens a frame for the children on the agenda from `base` on; closes the node where there are none.
