@@ -88,6 +88,14 @@ pub(crate) fn gathered<T>(items: impl IntoIterator<Item = T>) -> PyResult<Vec<T>
     Ok(gathered)
 }
 
+/// A copy of just the size of its items.
+pub(crate) fn exactly<T: Copy>(items: &[T]) -> PyResult<Box<[T]>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(items.len()).map_err(no_memory)?;
+    copy.extend_from_slice(items);
+    Ok(copy.into_boxed_slice())
+}
+
 /// The items of an iterable as a `Vec`; one without an end ends in `MemoryError` or Ctrl-C.
 pub(crate) fn gathered_from<'py>(items: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let mut interrupts = Interrupts::new();

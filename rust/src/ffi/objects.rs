@@ -189,6 +189,10 @@ pub(crate) fn interned(value: Bound<'_, PyAny>) -> Bound<'_, PyAny> {
         return value;
     }
     let py = value.py();
+    // SAFETY: an exact str. The short ones are kept in one piece anyway; interning some would exchange them for others.
+    if unsafe { ffi::PyUnicode_GET_LENGTH(value.as_ptr()) } < 2 {
+        return value;
+    }
     let mut text = value.into_ptr();
     // SAFETY: an exact str, whose reference is exchanged for that of an equal one.
     unsafe {

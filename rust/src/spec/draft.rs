@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::{Graph, Order, mix_slot};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, RefVec};
-use crate::limits::gathered;
+use crate::limits::exactly;
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::text_hash;
 
@@ -236,7 +236,7 @@ impl Draft {
     pub(crate) fn finish(&mut self, none_is_leaf: bool) -> PyResult<Graph> {
         self.end_run()?;
         let slots = self.slots.drain_to_slots()?;
-        let nodes = gathered(self.nodes.iter().copied())?.into_boxed_slice();
+        let nodes = exactly(&self.nodes)?;
         let mut orders = std::mem::take(&mut self.orders);
         orders.sort_by_key(|order| order.node);
         let orders = orders.into_boxed_slice();

@@ -30,7 +30,7 @@ pub(super) fn flatten_to_refs(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult
     Ok((leaves, graph, walker.recycle(tree.py())))
 }
 
-fn walk(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<(Walker, Graph)> {
+fn walk(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<(Box<Walker>, Graph)> {
     let none_is_leaf = rules.none_is_leaf;
     let mut walker = Walker::new(tree, rules)?;
     walker.run::<true, false>(tree.py())?;

@@ -27,7 +27,7 @@ impl TreeIter {
         let mut walker = Walker::new(tree, rules)?;
         // The iterator outlives the call, so from here on the tree is its own.
         walker.pin();
-        Ok(Self { state: GilCell::new(State::Halted(Box::new(walker))) })
+        Ok(Self { state: GilCell::new(State::Halted(walker)) })
     }
 }
 

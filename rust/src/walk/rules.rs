@@ -30,6 +30,11 @@ impl Rules {
         Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf })
     }
 
+    /// The rules, of which those that stay behind hold nothing.
+    pub(super) fn take(&mut self) -> Self {
+        Self { is_leaf: self.is_leaf.take(), ..*self }
+    }
+
     /// Whether the predicate stops at this object; it is asked of every object.
     pub(crate) fn stops_at(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         match &self.is_leaf {

@@ -15,7 +15,7 @@ use super::agenda::Agenda;
 use super::cursor::Cursor;
 use crate::errors::{Family, KeyPath, add_note, error, no_memory};
 use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
-use crate::limits::Interrupts;
+use crate::limits::{Grow, Interrupts};
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
 use crate::structure::Kind;
@@ -83,52 +83,52 @@ impl Drop for Nested {
     }
 }
 
-/// The memory of a finished walk, for the next one.
-#[derive(Default)]
-struct Memory {
-    frames: Vec<Frame>,
-    cursors: Vec<Cursor>,
-    agenda: Agenda,
-    draft: Draft,
-    leaves: RefVec,
-}
-
-static MEMORY: Pool<Memory> = Pool::new();
+/// A finished walk, whose memory the next one uses.
+static FINISHED: Pool<Option<Box<Walker>>> = Pool::new();
 
 impl Walker {
     /// A walk over `tree`, which the caller keeps alive.
     #[inline]
-    pub(super) fn new(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Self> {
-        let Memory { frames, cursors, agenda, draft, leaves } = MEMORY.take(tree.py());
-        let mut walker = Self {
-            rules,
-            frames,
-            cursors,
-            room: 0,
-            agenda,
-            draft,
-            leaves,
-            last_leaf: 0,
-            next_circle_check: FIRST_CIRCLE_CHECK,
-            interrupts: Interrupts::new(),
-            takes_at_once: false,
+    pub(super) fn new(tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Box<Self>> {
+        let mut walker = match FINISHED.take(tree.py()) {
+            Some(mut finished) => {
+                finished.rules = rules;
+                finished
+            }
+            None => Box::new(Self {
+                rules,
+                frames: Vec::new(),
+                cursors: Vec::new(),
+                room: 0,
+                agenda: Agenda::default(),
+                draft: Draft::default(),
+                leaves: RefVec::default(),
+                last_leaf: 0,
+                next_circle_check: FIRST_CIRCLE_CHECK,
+                interrupts: Interrupts::new(),
+                takes_at_once: false,
+            }),
         };
         walker.agenda.push_borrowed(ffi::raw(tree))?;
-        walker.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
+        walker.frames.grow(Frame { node: ROOT, base: 0, next: 0, end: 1 })?;
         Ok(walker)
     }
 
     /// Hands the memory of a finished walk on, and its rules back.
     #[inline]
-    pub(super) fn recycle(mut self, py: Python<'_>) -> Rules {
+    pub(super) fn recycle(mut self: Box<Self>, py: Python<'_>) -> Rules {
         self.agenda.truncate(0);
         self.draft.clear(py);
         self.leaves.truncate(py, 0);
         self.frames.clear();
-        let Self { rules, frames, cursors, agenda, draft, leaves, .. } = self;
-        let largest = agenda.capacity().max(draft.slots.capacity()).max(draft.nodes.capacity()).max(frames.capacity());
-        if largest.max(leaves.capacity()) <= LARGEST_KEPT {
-            MEMORY.give_back(py, Memory { frames, cursors, agenda, draft, leaves });
+        self.last_leaf = 0;
+        self.next_circle_check = FIRST_CIRCLE_CHECK;
+        self.interrupts = Interrupts::new();
+        let rules = self.rules.take();
+        let slots_and_nodes = self.draft.slots.capacity().max(self.draft.nodes.capacity());
+        let largest = self.agenda.capacity().max(self.frames.capacity()).max(self.leaves.capacity());
+        if largest.max(slots_and_nodes) <= LARGEST_KEPT {
+            FINISHED.give_back(py, Some(self));
         }
         rules
     }
