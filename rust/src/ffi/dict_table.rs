@@ -163,11 +163,7 @@ impl DictTable {
 
 #[cold]
 fn same_text(found: Option<Raw>, expected: Option<Raw>) -> bool {
-    let is_text = |key: Raw| super::type_address(key) == super::str_address();
-    match (found, expected) {
-        (Some(found), Some(expected)) => is_text(found) && is_text(expected) && super::str_equal(found, expected),
-        _ => false,
-    }
+    found.zip(expected).is_some_and(|(found, expected)| super::are_equal_texts(found, expected))
 }
 
 /// Whether dicts can be read in place.

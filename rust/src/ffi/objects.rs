@@ -189,16 +189,18 @@ pub(crate) fn interned(value: Bound<'_, PyAny>) -> Bound<'_, PyAny> {
         return value;
     }
     let py = value.py();
-    // SAFETY: an exact str. The short ones are kept in one piece anyway; interning some would exchange them for others.
-    if unsafe { ffi::PyUnicode_GET_LENGTH(value.as_ptr()) } < 2 {
-        return value;
-    }
     let mut text = value.into_ptr();
     // SAFETY: an exact str, whose reference is exchanged for that of an equal one.
     unsafe {
         ffi::PyUnicode_InternInPlace(&raw mut text);
         Bound::from_owned_ptr(py, text)
     }
+}
+
+/// Whether two objects are exact strs of the same text.
+#[inline]
+pub(crate) fn are_equal_texts(left: Raw, right: Raw) -> bool {
+    type_address(left) == str_address() && type_address(right) == str_address() && str_equal(left, right)
 }
 
 /// Whether two exact strs have the same text.

@@ -78,21 +78,30 @@ impl Graph {
         {
             return Ok(false);
         }
-        if self.slots.raw() == other.slots.raw() {
-            return Ok(true);
-        }
+        let (ours, theirs) = (self.slots.raw(), other.slots.raw());
         let mut interrupts = Interrupts::new();
-        for (index, node) in self.nodes.iter().enumerate() {
-            interrupts.after(py, 1)?;
-            for slot in node.slot_range() {
-                interrupts.after(py, 1)?;
-                let (Some(ours), Some(theirs)) = (self.slots.raw()[slot], other.slots.raw()[slot]) else { continue };
-                if ours != theirs && !self.same_slot(py, index, slot - node.slots_at as usize, ours, theirs)? {
+        let mut at = 0;
+        // Most slots hold the very same objects.
+        while let Some(same) = ours[at..].iter().zip(&theirs[at..]).position(|(ours, theirs)| ours != theirs) {
+            interrupts.after(py, 1 + same)?;
+            at += same;
+            if let (Some(our), Some(their)) = (ours[at], theirs[at])
+                && !ffi::are_equal_texts(our, their)
+            {
+                let index = self.node_of_slot(at);
+                if !self.same_slot(py, index, at - self.nodes[index].slots_at as usize, our, their)? {
                     return Ok(false);
                 }
             }
+            at += 1;
         }
         Ok(true)
+    }
+
+    /// The node that a slot belongs to.
+    fn node_of_slot(&self, slot: usize) -> usize {
+        // The nodes' slots follow one another; of those that begin at the same one, all but the last have none.
+        self.nodes.partition_point(|node| node.slots_at as usize <= slot) - 1
     }
 
     /// What the structure is made of, as one value among others: its mode, its nodes, and its slots.
