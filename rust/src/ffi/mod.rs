@@ -13,6 +13,7 @@ mod cell;
 mod dict_table;
 mod free;
 mod objects;
+mod ordered;
 mod pool;
 mod refs;
 
@@ -21,5 +22,6 @@ pub(crate) use cell::GilCell;
 pub(crate) use dict_table::{DictTable, check_layout, copy_with_values, dict_layout_is_known};
 pub(crate) use free::Link;
 pub(crate) use objects::*;
+pub(crate) use ordered::ordered_keys;
 pub(crate) use pool::{LARGEST_KEPT, Pool};
 pub(crate) use refs::{Raw, RefVec, Slots, into_raw, raw};

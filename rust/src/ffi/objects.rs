@@ -157,20 +157,6 @@ pub(crate) fn dict_entries<'py>(dict: &Bound<'py, PyAny>) -> PyResult<Vec<(Bound
     Ok(owned)
 }
 
-/// The value of a key, or nothing; may run the keys' own hash and equality.
-pub(crate) fn dict_get<'py>(dict: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    // SAFETY: callers hand in a dict or an instance of a subclass; the result is borrowed and turned into a new
-    // reference before anything else runs.
-    unsafe {
-        let value = ffi::PyDict_GetItemWithError(dict.as_ptr(), key.as_ptr());
-        match Raw::new(value) {
-            Some(value) => Ok(Some(own(dict.py(), value))),
-            None if ffi::PyErr_Occurred().is_null() => Ok(None),
-            None => Err(PyErr::fetch(dict.py())),
-        }
-    }
-}
-
 /// The hash of an exact str, which runs no Python code.
 #[inline]
 pub(crate) fn str_hash(text: Raw) -> u64 {
