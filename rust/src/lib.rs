@@ -53,6 +53,8 @@ mod _native {
         module.add("build_profile", env!("CLIKA_PYTREE_PROFILE"))?;
         crate::values::set_own_objects(module.py(), crate::python::own_objects::OWN_OBJECTS);
         crate::ffi::check_layout(module.py())?;
+        crate::registry::builtins(module.py())?;
+        crate::walk::prepare(module.py())?;
         crate::errors::add_to(module)
     }
 }

@@ -208,11 +208,7 @@ static NUMPY_GENERIC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     if NUMPY_GENERIC.get(py).is_none() {
-        let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-        let Ok(numpy) = modules.get_item(intern!(py, "numpy")) else {
-            return Ok(false);
-        };
-        let Some(generic) = numpy.getattr_opt(intern!(py, "generic"))? else {
+        let Some(generic) = ffi::loaded(intern!(py, "numpy"), intern!(py, "generic"))? else {
             return Ok(false);
         };
         let _ = NUMPY_GENERIC.set(py, generic.unbind());

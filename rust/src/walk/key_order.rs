@@ -19,9 +19,17 @@ use crate::limits::{Grow, Interrupts, gathered};
 static OPEN_BLOCKS: AtomicUsize = AtomicUsize::new(0);
 static INNERMOST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// Gets hold of what belongs to other modules: none can be loaded any more while the interpreter ends, when finalizers run.
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
+    enum_class(py)?;
+    innermost(py).map(|_| ())
+}
+
+/// The variable that holds the innermost block of a context.
 fn innermost(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     let variable = INNERMOST.get_or_try_init(py, || {
-        let class = py.import("contextvars")?.getattr("ContextVar")?;
+        // The C module, as for `collections`.
+        let class = py.import("_contextvars")?.getattr("ContextVar")?;
         Ok::<_, PyErr>(class.call1(("clika_pytree.dict_insertion_ordered",))?.unbind())
     })?;
     Ok(variable.bind(py))
@@ -179,7 +187,7 @@ pub(super) fn sorted_places<'py>(
         }
         return Ok(order);
     }
-    if keys.iter().all(pyo3::types::PyAnyMethods::is_exact_instance_of::<PyInt>) || !any_enum(py, keys)? {
+    if keys.iter().all(pyo3::types::PyAnyMethods::is_exact_instance_of::<PyInt>) || !any_enum(keys)? {
         let mut directly = gathered(0..keys.len())?;
         match sort(py, &mut directly, &mut |a, b| less(&keys[a], &keys[b])) {
             Ok(()) => return checked(directly, &mut |a, b| less(&keys[a], &keys[b]), keys, here),
@@ -211,10 +219,25 @@ fn less(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<bool> {
     left.rich_compare(right, CompareOp::Lt)?.is_truthy()
 }
 
-fn any_enum(py: Python<'_>, keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
-    let class = py.import(intern!(py, "enum"))?.getattr(intern!(py, "Enum"))?;
+static ENUM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// The class of all Enums; nothing before somebody has loaded `enum`.
+fn enum_class(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyAny>>> {
+    if ENUM.get(py).is_none()
+        && let Some(class) = ffi::loaded(intern!(py, "enum"), intern!(py, "Enum"))?
+    {
+        let _ = ENUM.set(py, class.unbind());
+    }
+    Ok(ENUM.get(py).map(|class| class.bind(py)))
+}
+
+fn is_member(key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    enum_class(key.py())?.map_or(Ok(false), |class| key.is_instance(class))
+}
+
+fn any_enum(keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
     for key in keys {
-        if key.is_instance(&class)? {
+        if is_member(key)? {
             return Ok(true);
         }
     }
@@ -232,11 +255,9 @@ fn ranks_of<'py>(py: Python<'py>, keys: &[Bound<'py, PyAny>]) -> PyResult<Vec<Ra
 }
 
 fn rank<'py>(key: &Bound<'py, PyAny>) -> PyResult<Rank<'py>> {
-    let py = key.py();
     let cls = key.get_type();
     let class = format!("{}.{}", cls.module()?, cls.qualname()?);
-    let is_enum = key.is_instance(&py.import(intern!(py, "enum"))?.getattr(intern!(py, "Enum"))?)?;
-    let place = if is_enum { place_in_definition(&cls, key)? } else { None };
+    let place = if is_member(key)? { place_in_definition(&cls, key)? } else { None };
     Ok(Rank { class, place, key: key.clone() })
 }
 

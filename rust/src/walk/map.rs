@@ -3,7 +3,8 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyInt, PyString, PyTuple, PyType};
 
 use super::Rules;
 use super::flatten::flatten_to_refs;
@@ -92,16 +93,21 @@ impl Call<'_, '_> {
 /// Whether it is `int | str`, `Union[int, str]` or `Optional[int]`, all of which `isinstance` takes.
 fn is_union(filter: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = filter.py();
-    let union = py.import(intern!(py, "types"))?.getattr(intern!(py, "UnionType"))?;
-    if filter.is_instance(&union)? {
+    let union = UNION.get_or_try_init(py, || {
+        let either = py.get_type::<PyInt>().bitor(py.get_type::<PyString>())?;
+        Ok::<_, PyErr>(either.get_type().unbind())
+    })?;
+    if filter.is_instance(union.bind(py).as_any())? {
         return Ok(true);
     }
     // `typing` is asked only where somebody has loaded it: without it there is no such object.
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    let Ok(typing) = modules.get_item(intern!(py, "typing")) else { return Ok(false) };
-    let Some(origin) = filter.getattr_opt(intern!(py, "__origin__"))? else { return Ok(false) };
-    Ok(origin.is(typing.getattr(intern!(py, "Union"))?))
+    let Some(typing_union) = ffi::loaded(intern!(py, "typing"), intern!(py, "Union"))? else { return Ok(false) };
+    let origin = filter.getattr_opt(intern!(py, "__origin__"))?;
+    Ok(origin.is_some_and(|origin| origin.is(&typing_union)))
 }
+
+/// The class of `int | str`.
+static UNION: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// A tree with the results of the function in the places of the leaves.
 pub(crate) fn map<'py>(

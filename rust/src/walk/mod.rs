@@ -24,7 +24,7 @@ mod walker;
 
 pub(crate) use flatten::{flatten, leaves, structure};
 pub(crate) use iterate::TreeIter;
-pub(crate) use key_order::DictInsertionOrdered;
+pub(crate) use key_order::{DictInsertionOrdered, prepare};
 pub(crate) use map::{Filter, for_each, map, map_with_path};
 pub(crate) use matching::flatten_up_to;
 pub(crate) use rules::Rules;

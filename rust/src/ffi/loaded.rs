@@ -1,0 +1,22 @@
+//! What other modules have, without loading them.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// An attribute of a module, where somebody has loaded the module. Nothing is there any more while the interpreter ends.
+pub(crate) fn loaded<'py>(
+    module: &Bound<'py, PyString>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = module.py();
+    // SAFETY: a live str; the result is a new reference, or null with or without an exception, which is fetched.
+    let module = unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyImport_GetModule(module.as_ptr())) };
+    match module {
+        Some(module) => module.getattr_opt(name),
+        None => {
+            drop(PyErr::take(py));
+            Ok(None)
+        }
+    }
+}
