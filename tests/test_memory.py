@@ -78,6 +78,32 @@ def test_a_list_of_what_an_endless_iterator_gives_is_a_memory_error():
     )
 
 
+ENDLESS_CONTEXT = """
+import dataclasses
+@dataclasses.dataclass(frozen=True)
+class Value:
+    value: object
+    def __getattribute__(self, name):
+        return Value(0) if name == "value" else object.__getattribute__(self, name)
+class Node: pass
+cp.register_pytree_node(Node, lambda node: ((), Value(1)), lambda c, x: Node())
+spec = cp.tree_structure(Node())
+"""
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "hash(spec)",
+        "spec == cp.tree_structure(Node())",
+        "spec.is_prefix(cp.tree_structure(Node()))",
+        "hash(cp.MappingKey(Value(1)))",
+    ],
+)
+def test_a_context_that_makes_parts_of_itself_without_end_is_a_memory_error(operation):
+    run_python(f"{LIMITED}\n{ENDLESS_CONTEXT}\nruns_out(lambda: {operation})\n", timeout=100)
+
+
 ROOMY = LIMITED.replace("2**26", "2**30")
 """Enough for a structure of a million nodes, and not for a list of its leaves."""
 

@@ -107,6 +107,22 @@ pub(crate) fn gathered_from<'py>(items: &Bound<'py, PyAny>) -> PyResult<Vec<Boun
     Ok(gathered)
 }
 
+const LEVELS_PER_MEMORY_CHECK: usize = 256;
+/// Far more than so many levels need beside the stacks they lie on.
+const HEADROOM: usize = 1 << 20;
+
+/// Refuses another level where memory is nearly used up. An object may make new parts of itself without end, and what
+/// one level needs is too small to be asked for in a way that can be refused.
+#[inline]
+pub(crate) fn check_memory(level: usize) -> PyResult<()> {
+    if level % LEVELS_PER_MEMORY_CHECK == LEVELS_PER_MEMORY_CHECK - 1 {
+        let mut headroom: Vec<u8> = Vec::new();
+        headroom.try_reserve_exact(HEADROOM).map_err(no_memory)?;
+        std::hint::black_box(headroom);
+    }
+    Ok(())
+}
+
 /// Adds to a text.
 pub(crate) fn write(text: &mut String, part: &str) -> PyResult<()> {
     text.try_reserve(part.len()).map_err(no_memory)?;

@@ -10,7 +10,7 @@ use super::hash::{Hashes, hash_remembering};
 use super::parts::{Parts, Unusable, parts};
 use crate::errors::no_memory;
 use crate::ffi;
-use crate::limits::{Grow, Interrupts, gathered};
+use crate::limits::{Grow, Interrupts, check_memory, gathered};
 
 /// Whether two values are equal by exact type and bits; runs the equality of the objects they hold.
 pub(crate) fn equal(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
@@ -60,6 +60,7 @@ fn equal_remembering<'py>(
             (Parts::Sequence(ours), Parts::Sequence(theirs)) => {
                 let same_length = ours.len() == theirs.len();
                 let pair = (left.as_ptr() as usize, right.as_ptr() as usize);
+                check_memory(seen.len())?;
                 seen.try_reserve(1).map_err(no_memory)?;
                 if same_length && seen.insert(pair, (left, right)).is_none() {
                     pairs.grow_by(ours.into_iter().zip(theirs).rev())?;

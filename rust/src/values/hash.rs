@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use super::parts::{OwnHash, Parts, Unusable, own_objects, parts};
 use crate::errors::no_memory;
 use crate::ffi::{self, AddressHash, Raw};
-use crate::limits::{Grow, Interrupts};
+use crate::limits::{Grow, Interrupts, check_memory};
 use crate::structure::Mixer;
 
 const STR: u64 = 0x5354_5200;
@@ -89,6 +89,7 @@ pub(super) fn hash_remembering<'py>(
     let mut interrupts = Interrupts::new();
     loop {
         interrupts.after(value.py(), 1)?;
+        check_memory(stack.len())?;
         around.try_reserve(1).map_err(no_memory)?;
         known.try_reserve(1).map_err(no_memory)?;
         let mut done = hash_or_open(current, known, &mut stack)?;
