@@ -16,7 +16,7 @@ from ._native import (
 from .one_level import tree_is_leaf
 from .registration import check_callable, described
 from .typing import TYPE_CHECKING
-from .wording import place
+from .wording import add_note, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -351,11 +351,3 @@ def called(fn: Callable[..., Any], name: str, spec: TreeSpec, columns: list[list
         add_note(error, f"clika_pytree: raised by {name} {place(spec.key_paths()[len(results)])}")
         raise
     return results
-
-
-def add_note(error: BaseException, note: str) -> None:
-    """What BaseException.add_note does, which is of Python 3.11."""
-    try:
-        setattr(error, "__notes__", [*getattr(error, "__notes__", ()), note])  # noqa: B010  (3.10 has no such attribute)
-    except Exception:
-        return  # a class may refuse attributes: the exception itself matters more

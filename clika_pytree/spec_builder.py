@@ -22,7 +22,7 @@ from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, exactly, is_key
 from .registration import described, named, namespaces_with
 from .typing import TYPE_CHECKING
-from .wording import key_text, place
+from .wording import add_note, key_text, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -233,14 +233,6 @@ def how_many_slots(kind: int, arity: int) -> int:
     return SLOTS.get(kind, 0)
 
 
-def annotate(error: Any, note: str) -> None:
-    """Add a line to an exception of the user's own code, which keeps its type."""
-    if hasattr(error, "add_note"):
-        error.add_note(note)
-    else:  # Python 3.10
-        error.__notes__ = [*getattr(error, "__notes__", ()), note]
-
-
 class Builder:
     """Takes the nodes of a structure in the order of a walk; `caller` is the function that its errors name."""
 
@@ -360,7 +352,7 @@ def call_user(where: Place, registration: Registration, function: str, value: An
         return getattr(registration, function)(value)
     except Exception as error:
         name = registration.cls.__qualname__
-        annotate(error, f"clika_pytree: raised by {function} of {name} {place(where.path())}")
+        add_note(error, f"clika_pytree: raised by {function} of {name} {place(where.path())}")
         raise
 
 

@@ -60,6 +60,25 @@ def listed(texts: Iterable[str], count: int) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
+def error_text(error: BaseException) -> str:
+    """An exception: its class and what it says. One whose text fails says nothing."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def add_note(error: Any, note: str) -> None:
+    """Add a line to an exception of the user's own code, which keeps its type and matters more than the line."""
+    try:
+        if hasattr(error, "add_note"):
+            error.add_note(note)
+        else:  # Python 3.10
+            error.__notes__ = [*getattr(error, "__notes__", ()), note]
+    except Exception:
+        return  # a class may refuse attributes
+
+
 def value_text(value: Any) -> str:
     """The repr of a value that is no tree, such as a context: bounded in depth and length, and never raising."""
     import reprlib

@@ -101,3 +101,90 @@ def test_an_index_whose_text_fails_is_out_of_range_all_the_same():
 
     with pytest.raises(IndexError, match="child an object of class Index of a node with 2 children"):
         cp.tree_structure([0, 0]).child(Index())
+
+
+# --- exceptions that answer nothing -----------------------------------------------------------------------------------
+
+
+class Hostile(Exception):
+    """Raises whatever it is asked."""
+
+    def __str__(self) -> str:
+        raise LookupError("no words")
+
+    __repr__ = __str__
+
+    def add_note(self, note: str) -> None:
+        raise LookupError("no notes")
+
+    @property
+    def __notes__(self) -> list[str]:
+        raise LookupError("no notes")
+
+
+def fail(*args: Any) -> Any:
+    raise Hostile
+
+
+class Strange:
+    """A node whose functions are replaced."""
+
+
+DUMPED = {"serialized_type_name": "tests.Strange", "from_dumpable_context": fail}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda: cp.tree_map(fail, {"a": [1]}),
+        lambda: cp.tree_map(fail, {"a": [1]}, {"a": [2]}),
+        lambda: cp.tree_map_with_path(fail, {"a": [1]}),
+        lambda: cp.tree_leaves([1], fail),
+        lambda: cp.tree_transpose_map(fail, {"a": [1]}),
+        lambda: cp.tree_broadcast_map(fail, [1], [[2, 3]]),
+        lambda: cp.tree_reduce(fail, [1, 2]),
+        lambda: cp.tree_structure([1]).transform(fail),
+        lambda: cp.tree_structure([1]).walk([1], fail),
+    ],
+)
+def test_an_exception_that_takes_no_note_passes_as_it_is(operation):
+    with pytest.raises(Hostile):
+        operation()
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        cp.tree_leaves,
+        lambda node: cp.tree_structure([1]).unflatten([node]) and cp.tree_structure([node]),
+        lambda node: list(cp.tree_iter(node)),
+        cp.check_node,
+    ],
+)
+def test_one_of_a_flatten_function_too(operation):
+    with registered(Strange, fail, fail):
+        if operation is cp.check_node:
+            assert "Hostile" in str(operation(Strange()))
+        else:
+            with pytest.raises(Hostile):
+                operation(Strange())
+
+
+def test_one_of_the_functions_for_documents_too():
+    with registered(Strange, lambda node: ((), 1), fail, to_dumpable_context=fail, **DUMPED):
+        for write in (cp.treespec_dumps, cp.TreeSpec.fingerprint):
+            with pytest.raises(Hostile):
+                write(cp.tree_structure(Strange()))
+        assert "Hostile" in str(cp.check_node(Strange()))
+    with registered(Strange, lambda node: ((), 1), fail, to_dumpable_context=lambda context: context, **DUMPED):
+        text = cp.treespec_dumps(cp.tree_structure(Strange()))
+        with pytest.raises(Hostile):
+            cp.treespec_loads(text)
+
+
+def test_one_of_an_equality_is_told_by_its_class():
+    class Leaf:
+        __eq__ = fail
+        __hash__ = None  # type: ignore[assignment]
+
+    assert "(Hostile)" in str(cp.tree_diff([Leaf()], [Leaf()], leaves=True))

@@ -6,6 +6,7 @@ from clika_pytree._native import ContextError, FlattenedIndexKey, MappingKey, lo
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import (
     array_facts,
+    error_text,
     how_many,
     key_text,
     leaf_text,
@@ -307,7 +308,7 @@ def value_difference(one: Any, other: Any) -> tuple[str, str] | None:
 
 def reason_of(error: Exception) -> str:
     # The comparison is that of keys, and what it raises speaks of a key.
-    return shorten(f"{type(error).__name__}: {error}".replace("this key holds an object of class", "class"))
+    return shorten(error_text(error).replace("this key holds an object of class", "class"))
 
 
 def short(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clika_pytree._native import PyTreeError
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import shorten
+from clika_pytree.wording import error_text, shorten
 
 if TYPE_CHECKING:
     from typing import Any
@@ -23,7 +23,7 @@ def raised_at(error: BaseException) -> str:
     """An exception, with the line that raised it where that is the user's."""
     import linecache
 
-    text = f"{type(error).__name__}: {error}".replace("\n", " ")
+    text = error_text(error).replace("\n", " ")
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
