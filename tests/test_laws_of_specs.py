@@ -167,6 +167,47 @@ def test_a_structure_is_put_together_of_its_children(tree, mode):
     assert all(level.num_leaves == level.num_children for level in levels)
 
 
+def built(spec: cp.TreeSpec, namespace: Any) -> cp.TreeSpec:
+    """The structure, made from the leaves up by the constructor of each kind."""
+    parts = [built(child, namespace) for child in spec.children()]
+    context, options = spec.context, {"none_is_leaf": spec.none_is_leaf}
+    match spec.kind:
+        case "leaf":
+            return cp.treespec_leaf(**options)
+        case "none":
+            return cp.treespec_none(**options)
+        case "list":
+            return cp.treespec_list(parts, **options)
+        case "tuple":
+            return cp.treespec_tuple(parts, **options)
+        case "dict":
+            return cp.treespec_dict(zip(context, parts, strict=True), **options)
+        case "ordereddict":
+            return cp.treespec_ordereddict(zip(context, parts, strict=True), **options)
+        case "defaultdict":
+            return cp.treespec_defaultdict(context[0], zip(context[1], parts, strict=True), **options)
+        case "deque":
+            return cp.treespec_deque(parts, context, **options)
+        case "namedtuple":
+            return cp.treespec_namedtuple(tuple.__new__(spec.type, parts), **options)
+        case _:
+            levels: list[cp.TreeSpec] = []
+            spec.transform(lambda node: levels.append(node) or node)
+            return cp.treespec_from_collection(levels[0].unflatten(parts), namespace=namespace, **options)
+
+
+@given(trees, whole_modes)
+def test_the_constructors_make_the_structure_of_the_tree(tree, mode):
+    read(tree, mode)
+    with reading(mode):
+        spec = structure(tree, mode)
+        made = built(spec, mode.namespace)
+    assert made == spec
+    assert hash(made) == hash(spec)
+    assert repr(made) == repr(spec)
+    assert made.key_paths() == spec.key_paths()
+
+
 # --- folding ----------------------------------------------------------------------------------------------------------
 
 
