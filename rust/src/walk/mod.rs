@@ -3,6 +3,10 @@
 //! Nothing here recurses: containers that are open lie on a stack of frames, and their children on an agenda. The
 //! agenda is why a tree may change under a walk: a container is read once, when it is opened, and never again. Its
 //! pointers are borrowed as long as no Python code can have run, and pinned (owned) before any can.
+//!
+//! Where no Python code can run, which is nearly everywhere, lists, tuples and dicts are not even copied: [`dive`] takes a
+//! tree apart, and [`follow`] goes along a structure, by cursors into their memory. Both leave the rest to the frames and
+//! the agenda at the first child that is something else.
 
 mod agenda;
 mod apart;
