@@ -64,8 +64,7 @@ def test_endless_children_can_be_interrupted(children, reader):
     run_python(
         f"{LIMITED}\nendless({children})\n"
         "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0.02)\n"
-        f"try: {reader}\n"
+        f"try: signal.setitimer(signal.ITIMER_REAL, 0.02); {reader}\n"
         "except KeyboardInterrupt: pass\n"
         "else: raise AssertionError('nobody interrupted')\n",
         timeout=30,
