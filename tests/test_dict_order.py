@@ -190,8 +190,8 @@ def test_members_without_an_end_can_be_interrupted():
         "    A = 1\n"
         "    B = 2\n"
         "signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0.02)\n"
         "try:\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0.02)\n"
         "    with cp.dict_insertion_ordered(False): cp.tree_leaves({Letter.A: 1, Letter.B: 2})\n"
         "except KeyboardInterrupt: pass\n"
         "else: raise AssertionError('nobody interrupted')\n",
