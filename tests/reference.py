@@ -276,7 +276,9 @@ def pair_up(spec: Spec, tree: Any, mode: Mode) -> list:
     """What stands in `tree` at every leaf of `spec`, where `tree` must have that very structure."""
 
     def leaf_fits(node: Node, obj: Any) -> bool:
-        return node.stopped or open_node(obj, dataclasses.replace(mode, sort=False)) is None
+        if node.stopped or open_node(obj, dataclasses.replace(mode, sort=False)) is None:
+            return True
+        return mode.is_leaf is not None and bool(mode.is_leaf(obj))
 
     return line_up(spec, tree, lambda node, obj, path: open_node(obj, mode, path), leaf_fits)
 
@@ -317,6 +319,8 @@ def line_up(spec: Spec, tree: Any, open_like: Callable, leaf_fits: Callable) -> 
 def value_key(value: Any) -> Any:
     """A hashable stand-in for a key or a context: equal only for the same type and the same bits."""
     cls = type(value)
+    if cls in (str, int, NoneType):
+        return cls, value
     if cls is float:
         return cls, struct.pack("<d", value)
     if cls is complex:
@@ -337,7 +341,9 @@ def value_key(value: Any) -> Any:
 
 
 def shell_key(node: Node) -> Any:
-    return node.kind, node.type, node.rule.namespace if node.rule else "", value_key(node.context)
+    rule = node.rule
+    manner = (rule.namespace, rule.data_fields, rule.meta_fields) if rule else None
+    return node.kind, node.type, manner, value_key(node.context)
 
 
 def node_key(node: Node) -> Any:
@@ -400,6 +406,16 @@ def compose(outer: Node, inner: Node) -> Node:
     if outer.kind == "leaf":
         return inner
     return dataclasses.replace(outer, children=tuple(compose(child, inner) for child in outer.children))
+
+
+def broadcast(a: Node, b: Node, path: str = "") -> Node:
+    """What both agree in: where one has a leaf, what the other has there."""
+    if a.kind == "leaf" or b.kind == "leaf":
+        return b if a.kind == "leaf" else a
+    if shell_key(a) != shell_key(b) or len(a.children) != len(b.children):
+        raise Mismatch(path)
+    triples = zip(a.children, b.children, a.texts, strict=True)
+    return dataclasses.replace(a, children=tuple(broadcast(x, y, path + text) for x, y, text in triples))
 
 
 def node_repr(node: Node) -> str:

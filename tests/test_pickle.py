@@ -243,7 +243,7 @@ def test_a_forged_state_is_refused(number):
     nodes, slots = FORGED_STATES[number]
     load, (good, fields) = structure([0]).__reduce__()
     version, none_is_leaf, *_ = good
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(cp.PyTreeValueError, match="^damaged TreeSpec: "):
         load((version, none_is_leaf, nodes, slots, []), fields)
 
 
@@ -272,7 +272,7 @@ def test_a_state_that_contains_itself_is_refused_or_sound():
         (version, none_is_leaf, nodes, (circle, *slots[1:]), orders),
         (version, none_is_leaf, nodes, (*slots[:3], circle), orders),
     ):
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises(cp.PyTreeValueError, match="^damaged TreeSpec: "):
             load(forged, fields)
     spec = load((version, none_is_leaf, nodes, (slots[0], circle, *slots[2:]), orders), fields)
     assert spec.num_leaves == 3
@@ -300,7 +300,7 @@ def test_a_forged_state_is_an_error_or_a_sound_spec(tree, mode, data):
         forged = replaced(forged, data.draw(st.sampled_from(spots)), damage(data))
     try:
         spec = load((reduced[0], *forged))
-    except Exception:
+    except cp.PyTreeValueError:
         return
     assert isinstance(spec, cp.TreeSpec)
     if spec.num_leaves < 10_000:

@@ -20,10 +20,7 @@ pub(crate) fn treespec_state<'py>(treespec: &Bound<'py, TreeSpec>) -> PyResult<B
 /// `fields` are the field names of its namedtuples when it was written. Raises `ValueError` for a state that is no structure
 /// or names other fields than the classes have.
 #[pyfunction(signature = (state, fields=None))]
-pub(crate) fn treespec_from_state(
-    state: &Bound<'_, PyTuple>,
-    fields: Option<&Bound<'_, PyTuple>>,
-) -> PyResult<TreeSpec> {
+pub(crate) fn treespec_from_state(state: &Bound<'_, PyAny>, fields: Option<&Bound<'_, PyAny>>) -> PyResult<TreeSpec> {
     let py = state.py();
     let graph = Graph::from_state(py, state)?;
     if let Some(fields) = fields {

@@ -171,6 +171,6 @@ impl Graph {
 pub(super) fn shape_error(refusal: ShapeError) -> PyErr {
     match refusal {
         ShapeError::NoMemory => PyMemoryError::new_err("clika_pytree: not enough memory for this structure"),
-        _ => pyo3::exceptions::PyValueError::new_err(format!("not a structure: {refusal}")),
+        _ => Python::attach(|py| error(py, Family::Value, None, &format!("not a structure: {refusal}"))),
     }
 }

@@ -1,16 +1,17 @@
 //! A structure as plain values and back; what comes back is checked like any stranger's data.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple, PyType};
 
 use super::algebra::shape_error;
 use super::{Graph, Order};
-use crate::errors::{Family, error, no_memory};
+use crate::errors::{Family, error, no_memory, quote};
 use crate::ffi::{RefVec, interned, list_from, tuple_from};
 use crate::limits::{Grow, Interrupts, gathered};
 use crate::registry::{Manner, Registration};
-use crate::structure::{Kind, Node, ShapeBuilder};
+use crate::structure::{Kind, Node, ShapeBuilder, ShapeError};
 use crate::values;
 
 /// The first item of a state; a state of a newer version is refused.
@@ -26,6 +27,10 @@ fn unfit(message: &str) -> PyErr {
 
 fn damaged(reason: &str) -> PyErr {
     unfit(&format!("damaged TreeSpec: {reason}"))
+}
+
+fn damaged_at(node: usize, reason: &str) -> PyErr {
+    damaged(&format!("{reason}, at node {node}"))
 }
 
 impl Graph {
@@ -75,21 +80,26 @@ impl Graph {
 
     /// The field names of the namedtuples, in the order of the nodes: a class may change before its pickle is read.
     pub(crate) fn namedtuple_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let namedtuples = self.nodes.iter().filter(|node| node.kind == Kind::NamedTuple);
+        let namedtuples = self.namedtuples().map(|(_, node)| node);
         let fields = namedtuples.filter_map(|node| Some(self.slot(py, node, 0)?.getattr(intern!(py, "_fields"))));
         PyTuple::new(py, fields.collect::<PyResult<Vec<_>>>()?)
     }
 
+    fn namedtuples(&self) -> impl Iterator<Item = (usize, &Node)> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::NamedTuple)
+    }
+
     /// Refuses a structure whose namedtuples have other fields than these.
-    pub(crate) fn check_namedtuple_fields(&self, py: Python<'_>, expected: &Bound<'_, PyTuple>) -> PyResult<()> {
+    pub(crate) fn check_namedtuple_fields(&self, py: Python<'_>, expected: &Bound<'_, PyAny>) -> PyResult<()> {
+        let expected = expected.cast::<PyTuple>().map_err(|_| damaged("the fields of its namedtuples are no tuple"))?;
         let current = self.namedtuple_fields(py)?;
         if current.len() != expected.len() {
             return Err(damaged("the fields of its namedtuples are missing"));
         }
-        for (now, then) in current.iter().zip(expected.iter()) {
+        for ((number, _), (now, then)) in self.namedtuples().zip(current.iter().zip(expected.iter())) {
             if !now.eq(&then)? {
                 return Err(unfit(&format!(
-                    "a namedtuple has other fields than when the TreeSpec was written: {} now, {} then",
+                    "node {number}: a namedtuple has other fields than when the TreeSpec was written: {} now, {} then",
                     crate::errors::show(&now),
                     crate::errors::show(&then)
                 )));
@@ -99,7 +109,8 @@ impl Graph {
     }
 
     /// The structure of a state.
-    pub(crate) fn from_state(py: Python<'_>, state: &Bound<'_, PyTuple>) -> PyResult<Self> {
+    pub(crate) fn from_state(py: Python<'_>, state: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let state = state.cast::<PyTuple>().map_err(|_| damaged("its state is no tuple"))?;
         let version: u32 =
             state.get_item(0).and_then(|version| version.extract()).map_err(|_| damaged("no version"))?;
         if version > VERSION {
@@ -110,19 +121,24 @@ impl Graph {
         let state: State<'_> = state.extract().map_err(|_| damaged("its parts have other types"))?;
         let (_, none_is_leaf, bytes, values, orders) = state;
         let nodes = read_nodes(py, bytes.as_bytes())?;
-        let mut reader = SlotReader { values, next: 0, slots: RefVec::default() };
+        let mut reader = SlotReader { values, next: 0, node: 0, slots: RefVec::default() };
         let mut shape = ShapeBuilder::default();
         let mut interrupts = Interrupts::new();
-        for (kind, arity) in nodes {
+        for (number, (kind, arity)) in nodes.into_iter().enumerate() {
+            let refused = |refusal: ShapeError| match refusal {
+                ShapeError::NoMemory => shape_error(refusal),
+                _ => damaged_at(number, &refusal.to_string()),
+            };
             interrupts.after(py, 1 + kind.slots(arity as usize))?;
             if kind == Kind::Leaves {
-                shape.leaves(arity).map_err(|refusal| damaged(&refusal.to_string()))?;
+                shape.leaves(arity).map_err(refused)?;
             } else {
                 if kind == Kind::None && none_is_leaf {
-                    return Err(damaged("None is a node in it, and its mode says that None is a leaf"));
+                    return Err(damaged_at(number, "None is a node, and the mode says that None is a leaf"));
                 }
+                reader.node = number;
                 let mutable_context = reader.read(py, kind, arity)?;
-                shape.container(kind, arity, mutable_context).map_err(shape_error)?;
+                shape.container(kind, arity, mutable_context).map_err(refused)?;
             }
         }
         if reader.next != reader.values.len() {
@@ -141,9 +157,9 @@ fn read_nodes(py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<(Kind, u32)>> {
     let mut interrupts = Interrupts::new();
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(bytes.len() / NODE_BYTES).map_err(no_memory)?;
-    for bytes in bytes.chunks_exact(NODE_BYTES) {
+    for (number, bytes) in bytes.chunks_exact(NODE_BYTES).enumerate() {
         interrupts.after(py, 1)?;
-        let kind = Kind::from_number(bytes[0]).ok_or_else(|| damaged("a node of an unknown kind"))?;
+        let kind = Kind::from_number(bytes[0]).ok_or_else(|| damaged_at(number, "an unknown kind"))?;
         nodes.push((kind, u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]])));
     }
     Ok(nodes)
@@ -159,7 +175,7 @@ fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Box<[Or
             matches!(owner.kind, Kind::Dict | Kind::DefaultDict) && places.iter().copied().eq(0..owner.arity)
         });
         if !is_next || !fits {
-            return Err(damaged("a key order that does not belong to a dict of it"));
+            return Err(damaged_at(node as usize, "a key order that does not belong to a dict"));
         }
         read.grow(Order { node, sorted_places: sorted_places.into_boxed_slice() })?;
     }
@@ -170,16 +186,22 @@ fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Box<[Or
 struct SlotReader<'py> {
     values: Bound<'py, PyTuple>,
     next: usize,
+    /// The number of the node that is read, for messages.
+    node: usize,
     slots: RefVec,
 }
 
 impl<'py> SlotReader<'py> {
+    fn damaged(&self, reason: &str) -> PyErr {
+        damaged_at(self.node, reason)
+    }
+
     /// Reads the slots of a node; says whether its context has lists, dicts or sets.
     fn read(&mut self, py: Python<'py>, kind: Kind, arity: u32) -> PyResult<bool> {
         let arity = arity as usize;
         // The arity may be forged: nothing is asked for before the slots are known to be there.
         if kind.slots(arity) > self.values.len() - self.next {
-            return Err(damaged("slots are missing"));
+            return Err(self.damaged("slots are missing"));
         }
         match kind {
             Kind::Leaves | Kind::List | Kind::Tuple => {}
@@ -188,7 +210,7 @@ impl<'py> SlotReader<'py> {
             Kind::DefaultDict => {
                 let factory = self.take()?;
                 if !factory.is_none() && !factory.is_callable() {
-                    return Err(damaged("a defaultdict whose factory can't be called"));
+                    return Err(self.damaged("a defaultdict whose factory can't be called"));
                 }
                 self.read_keys(py, arity)?;
             }
@@ -196,9 +218,11 @@ impl<'py> SlotReader<'py> {
                 let maxlen = self.take()?;
                 let fits = maxlen.is_none()
                     || maxlen.is_exact_instance_of::<PyInt>()
-                        && maxlen.extract::<usize>().is_ok_and(|most| arity <= most);
+                        && maxlen
+                            .extract::<isize>()
+                            .is_ok_and(|most| usize::try_from(most).is_ok_and(|most| arity <= most));
                 if !fits {
-                    return Err(damaged("a deque with an unfit maxlen"));
+                    return Err(self.damaged("a deque with an unfit maxlen"));
                 }
             }
             Kind::NamedTuple => {
@@ -206,25 +230,25 @@ impl<'py> SlotReader<'py> {
                 let is_namedtuple =
                     cls.cast::<PyType>().is_ok_and(|cls| values::is_namedtuple_class(cls).unwrap_or(false));
                 if !is_namedtuple || cls.getattr(intern!(py, "_fields"))?.len()? != arity {
-                    return Err(damaged("a namedtuple whose class is none, or has another number of fields"));
+                    return Err(self.damaged("a namedtuple whose class is none, or has another number of fields"));
                 }
             }
             Kind::Custom => return self.read_custom(arity),
             Kind::Dataclass | Kind::Static => return self.read_record(kind, arity),
-            Kind::None => return Err(damaged("None with children")),
+            Kind::None => return Err(self.damaged("None with children")),
         }
         Ok(false)
     }
 
     fn take(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        let value = self.values.get_item(self.next).map_err(|_| self.damaged("slots are missing"))?;
         self.next += 1;
         self.slots.push(value.clone())?;
         Ok(value)
     }
 
     fn take_key(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let key = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        let key = self.values.get_item(self.next).map_err(|_| self.damaged("slots are missing"))?;
         // Keys written in a program are interned, so that comparing with them mostly compares pointers.
         let key = interned(key);
         self.next += 1;
@@ -237,24 +261,33 @@ impl<'py> SlotReader<'py> {
         let mut interrupts = Interrupts::new();
         for _ in 0..arity {
             interrupts.after(py, 1)?;
-            seen.set_item(self.take_key()?, py.None())?;
+            let key = self.take_key()?;
+            seen.set_item(&key, py.None()).map_err(|raised| {
+                if !raised.is_instance_of::<PyTypeError>(py) {
+                    return raised;
+                }
+                let refusal = self.damaged(&format!("the key {} can't be hashed", quote(&key)));
+                refusal.set_cause(py, Some(raised));
+                refusal
+            })?;
         }
-        if seen.len() == arity { Ok(()) } else { Err(damaged("a dict with the same key twice")) }
+        if seen.len() == arity { Ok(()) } else { Err(self.damaged("a dict with the same key twice")) }
     }
 
     /// Takes a registration of this kind, and the context after it.
     fn read_class(&mut self, kind: Kind) -> PyResult<(Bound<'py, Registration>, bool, Bound<'py, PyAny>)> {
         let registration =
-            self.take()?.cast_into::<Registration>().map_err(|_| damaged("a class that is not registered"))?;
+            self.take()?.cast_into::<Registration>().map_err(|_| self.damaged("a class that is not registered"))?;
         if registration.get().node_kind() != kind {
             return Err(unfit(&format!(
-                "{} was a {} when the TreeSpec was written and is registered as {} now",
+                "node {}: {} was a {} when the TreeSpec was written and is registered as {} now",
+                self.node,
                 registration.get().class_name(registration.py()),
                 kind.name(),
                 registration.get().node_kind().name()
             )));
         }
-        let context = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        let context = self.values.get_item(self.next).map_err(|_| self.damaged("slots are missing"))?;
         self.next += 1;
         // A static object is its own context and comes back as it is.
         let frozen = if kind == Kind::Static { None } else { values::freeze(&context)? };
@@ -266,12 +299,12 @@ impl<'py> SlotReader<'py> {
 
     fn read_custom(&mut self, arity: usize) -> PyResult<bool> {
         let (_, is_mutable, _) = self.read_class(Kind::Custom)?;
-        let entries = self.values.get_item(self.next).map_err(|_| damaged("slots are missing"))?;
+        let entries = self.values.get_item(self.next).map_err(|_| self.damaged("slots are missing"))?;
         self.next += 1;
         match entries.cast_exact::<PyTuple>() {
             Ok(names) if names.len() == arity => self.slots.push(entries.clone())?,
             _ if entries.is_none() => self.slots.push_gap()?,
-            _ => return Err(damaged("entries that do not name the children")),
+            _ => return Err(self.damaged("entries that do not name the children")),
         }
         Ok(is_mutable)
     }
@@ -286,7 +319,8 @@ impl<'py> SlotReader<'py> {
         };
         if !fits {
             return Err(unfit(&format!(
-                "the fields of {} are others than when the TreeSpec was written",
+                "node {}: the fields of {} are others than when the TreeSpec was written",
+                self.node,
                 registration.get().class_name(registration.py())
             )));
         }

@@ -7,13 +7,16 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Graph, Place, entry_of};
-use crate::errors::no_memory;
+use crate::errors::{no_memory, shorten};
 use crate::limits::{Grow, Interrupts, write};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
 
 /// A child's key is printed by its own repr, which takes some steps' time.
 const PER_CHILD: usize = 8;
+
+/// More than a message shows of a structure, in bytes.
+const EXCERPT: usize = 1000;
 
 /// How many structures may be printed by the contexts of one another: each takes a kilobyte or two of the stack.
 const MOST_NESTED: usize = 64;
@@ -43,6 +46,15 @@ impl Graph {
     /// `TreeSpec({'a': [*, (*, *)], 'b': *})`, with the mode and the namespace where they are not the usual ones. What
     /// contains itself prints as `TreeSpec(...)` there.
     pub(crate) fn repr(&self, py: Python<'_>) -> PyResult<String> {
+        self.print_unless_open(py, usize::MAX)
+    }
+
+    /// The beginning of that, for a message: the structure may be of any size.
+    pub(super) fn excerpt(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(shorten(&self.print_unless_open(py, EXCERPT)?))
+    }
+
+    fn print_unless_open(&self, py: Python<'_>, enough: usize) -> PyResult<String> {
         let address = std::ptr::from_ref(self) as usize;
         let (is_open, nested) = PRINTED.with_borrow(|printed| (printed.contains(&address), printed.len()));
         if is_open {
@@ -53,13 +65,17 @@ impl Graph {
             return Err(PyRecursionError::new_err(message));
         }
         let _printing = Printing::enter(address);
-        self.print(py)
+        self.print(py, enough)
     }
 
-    fn print(&self, py: Python<'_>) -> PyResult<String> {
+    /// Prints it, or its beginning once that is `enough` bytes long.
+    fn print(&self, py: Python<'_>, enough: usize) -> PyResult<String> {
         let mut text = String::new();
         write(&mut text, "TreeSpec(")?;
-        self.write_tree(py, &mut text)?;
+        self.write_tree(py, &mut text, enough)?;
+        if text.len() >= enough {
+            return Ok(text);
+        }
         if !self.none_is_leaf {
             write(&mut text, ", none_is_leaf=False")?;
         }
@@ -72,18 +88,24 @@ impl Graph {
         Ok(text)
     }
 
-    fn write_tree(&self, py: Python<'_>, text: &mut String) -> PyResult<()> {
+    fn write_tree(&self, py: Python<'_>, text: &mut String, enough: usize) -> PyResult<()> {
         let mut interrupts = Interrupts::new();
         let mut open: Vec<Place> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
             if node.is_leaves() {
-                text.try_reserve(3 * node.arity as usize).map_err(no_memory)?;
+                text.try_reserve(enough.min(3 * node.arity as usize)).map_err(no_memory)?;
                 for _ in 0..node.arity {
+                    if text.len() >= enough {
+                        return Ok(());
+                    }
                     interrupts.after(py, PER_CHILD)?;
                     self.write_label(py, &mut open, text)?;
                     write(text, "*")?;
                 }
             } else {
+                if text.len() >= enough {
+                    return Ok(());
+                }
                 interrupts.after(py, PER_CHILD)?;
                 self.write_label(py, &mut open, text)?;
                 self.write_opening(py, node, text)?;

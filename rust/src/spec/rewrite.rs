@@ -71,8 +71,8 @@ impl Graph {
     fn disagreement(&self, py: Python<'_>, index: usize, other: &Self, other_index: usize) -> PyErr {
         let path = self.path_of_node(py, index);
         let shown = |graph: &Self, index: usize| {
-            let text = graph.one_level(py, index).and_then(|level| level.repr(py));
-            text.map_or_else(|_| graph.nodes[index].kind.name().to_owned(), |text| crate::errors::shorten(&text))
+            let text = graph.one_level(py, index).and_then(|level| level.excerpt(py));
+            text.unwrap_or_else(|_| graph.nodes[index].kind.name().to_owned())
         };
         let message = format!(
             "the structures do not fit together {}: one has {}, the other has {}",
@@ -134,7 +134,7 @@ impl Graph {
         let message = format!(
             "f_node must return the spec of one container with {arity} leaves for the node {}, got {}",
             path.place(),
-            crate::errors::shorten(&replacement.repr(py)?)
+            replacement.excerpt(py)?
         );
         Err(error(py, Family::Structure, Some(&path), &message))
     }

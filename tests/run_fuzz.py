@@ -1,0 +1,178 @@
+"""Fuzz in child processes: `make fuzz`, `make differential`.
+
+    python tests/run_fuzz.py --seconds 180
+    python tests/run_fuzz.py trees --count 1000000 --jobs 2
+    python tests/run_fuzz.py states --only 4711
+
+A child that crashes, hangs or takes too much memory names the number of its input, like one whose checks fail; `--only`
+runs that input again in this very process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import gc
+import json
+import mmap
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from fuzz.plans import Drawer
+from fuzz.targets import TARGETS
+
+MOST_FAILURES = 10
+MOST_WORK = 5.0  # seconds of work for one input, not of waiting: the machine may be busy
+LONGEST_INPUT = 300.0  # seconds in which a child that does nothing is taken to hang
+MEMORY = 4 << 30
+DONE = -1
+ENDS = {"SIGPROF": f": more than {MOST_WORK} seconds of work", "SIGABRT": f": nothing in {LONGEST_INPUT} seconds"}
+
+
+def drawer(target: str, number: int) -> Drawer:
+    return Drawer(f"{target} {number}")
+
+
+# --- the child --------------------------------------------------------------------------------------------------------
+
+
+def child(target: str, first: int, step: int, end: int, seconds: float, status: str) -> None:
+    """Try the inputs first, first + step, ..., and print what became of them."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.register(signal.SIGPROF, chain=True)  # says where it was, and ends it
+    try_one = TARGETS[target]
+    gc.freeze()  # the libraries' own objects: nothing to look through again and again
+    tally: Counter[str] = Counter()
+    failures: list[tuple[int, str]] = []
+    started = time.monotonic()
+    with open(status, "r+b") as file, mmap.mmap(file.fileno(), 0) as shown:
+        for number in range(first, end, step):
+            if time.monotonic() - started > seconds or len(failures) == MOST_FAILURES:
+                break
+            shown[:8] = struct.pack("<q", number)
+            signal.setitimer(signal.ITIMER_PROF, MOST_WORK)
+            try:
+                for word in try_one(drawer(target, number)):
+                    tally[word] += 1
+            except Exception:
+                failures.append((number, traceback.format_exc()))
+            tally[""] += 1
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        shown[:8] = struct.pack("<q", DONE)
+    print(json.dumps({"tally": tally, "failures": failures, "seconds": time.monotonic() - started}))
+
+
+# --- the parent -------------------------------------------------------------------------------------------------------
+
+
+class Job:
+    """A child, started anew after the input that killed it."""
+
+    def __init__(self, target: str, first: int, step: int, end: int, seconds: float) -> None:
+        self.target, self.step, self.end = target, step, end
+        self.failures: list[tuple[int, str]] = []
+        self.tally: Counter[str] = Counter()
+        self.deadline = time.monotonic() + seconds
+        self.seconds = 0.0
+        self.status = tempfile.NamedTemporaryFile()  # noqa: SIM115  (lives as long as the job)
+        self.start(first)
+
+    def start(self, first: int) -> None:
+        self.status.seek(0)
+        self.status.write(struct.pack("<q", first))
+        self.status.flush()
+        self.number, self.since = first, time.monotonic() + LONGEST_INPUT  # imports take their time
+        left = max(0.0, self.deadline - time.monotonic())
+        arguments = [self.target, str(first), str(self.step), str(self.end), str(left), self.status.name]
+        command = [sys.executable, "-X", "faulthandler", __file__, "--child", *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def is_done(self) -> bool:
+        """Look after the child; the failures of one that died are taken up and the next one is started."""
+        (number,) = struct.unpack("<q", Path(self.status.name).read_bytes())
+        if self.process.poll() is None:
+            if number != self.number:
+                self.number, self.since = number, time.monotonic()
+            if number == DONE or time.monotonic() - self.since < LONGEST_INPUT:
+                return False
+            self.process.send_signal(signal.SIGABRT)  # on which faulthandler says where it was
+        output, errors = self.process.communicate()
+        if self.process.returncode == 0:
+            result: Any = json.loads(output)
+            self.tally.update(result["tally"])
+            self.failures += [(at, text) for at, text in result["failures"]]
+            self.seconds += result["seconds"]
+            return True
+        ended = (
+            signal.Signals(-self.process.returncode).name if self.process.returncode < 0 else self.process.returncode
+        )
+        self.failures.append((number, f"the process ended with {ended}{ENDS.get(ended, '')}\n{errors}"))
+        if len(self.failures) >= MOST_FAILURES or time.monotonic() > self.deadline:
+            return True
+        self.start(number + self.step)
+        return False
+
+
+def run(targets: list[str], seconds: float, first: int, count: int, jobs: int) -> list[Job]:
+    """Each target in as many children, a share of the time each."""
+    done: list[Job] = []
+    for target in targets:
+        share = seconds / len(targets)
+        running = [Job(target, first + job, jobs, first + count, share) for job in range(jobs)]
+        done += running
+        while running:
+            time.sleep(0.1)
+            running = [job for job in running if not job.is_done()]
+    return done
+
+
+def report(jobs: list[Job]) -> bool:
+    for target in dict.fromkeys(job.target for job in jobs):
+        own = [job for job in jobs if job.target == target]
+        tally: Counter[str] = sum((job.tally for job in own), Counter())
+        tried, seconds = tally.pop("", 0), max(job.seconds for job in own)
+        print(f"{target}: {tried:,} inputs in {seconds:,.0f} s, {tried / seconds if seconds else 0:,.0f} a second")
+        for word, count in tally.most_common():
+            print(f"  {count:>11,}  {word}")
+        for number, text in sorted(failure for job in own for failure in job.failures):
+            print(f"\nINPUT {number} of {target} (again: tests/run_fuzz.py {target} --only {number})\n{text}")
+    return not any(job.failures for job in jobs)
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--child"]:
+        target, first, step, end, seconds, status = sys.argv[2:]
+        child(target, int(first), int(step), int(end), float(seconds), status)
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("targets", nargs="*", metavar="target", help=f"of {', '.join(TARGETS)}; by default all")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for all targets together")
+    parser.add_argument("--count", type=int, default=10**12, help="inputs for each target")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
+    parser.add_argument("--jobs", type=int, default=1, help="children at a time")
+    parser.add_argument("--only", type=int, help="run this one input here")
+    options = parser.parse_args()
+    targets = options.targets or list(TARGETS)
+    if unknown := set(targets) - set(TARGETS):
+        parser.error(f"no such target: {', '.join(sorted(unknown))}")
+    if options.only is not None:
+        for target in targets:
+            print(target, *TARGETS[target](drawer(target, options.only)), sep="\n")
+        return 0
+    if options.seconds == float("inf") and options.count == 10**12:
+        parser.error("say how long: --seconds or --count")
+    return 0 if report(run(targets, options.seconds, options.first, options.count, options.jobs)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
