@@ -12,7 +12,8 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-real test-torch lint bench bench-instructions clean check-machine check-lint FORCE
+.PHONY: help demo test test-rust test-real test-torch fuzz fuzz-guided differential lint bench bench-instructions clean \
+	check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 
@@ -97,6 +98,20 @@ test-real: $(VENV)/installed $(VENV)/with-test
 ## test-torch          what needs PyTorch, a few GB from PyPI once: the programs and the table, conversions, examples
 test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
 	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_docstrings.py $(ARGS)
+
+## fuzz                random input for loaders, spec algebra and whole trees: SECONDS=180
+fuzz: $(VENV)/installed $(VENV)/with-test
+	@$(VENV)/bin/python tests/run_fuzz.py --seconds $(or $(SECONDS),180) $(ARGS)
+
+## fuzz-guided         texts guided by the code they reach, with atheris (Linux on x86-64): SECONDS=180
+fuzz-guided: $(VENV)/installed $(VENV)/with-fuzz
+	@for target in json torch paths; do \
+	    $(VENV)/bin/python tests/run_fuzz_guided.py $$target build/fuzz \
+	        -max_total_time=$$(($(or $(SECONDS),180) / 3)) $(ARGS) || exit 1; done
+
+## differential        random trees beside the reference, optree and JAX: N=20000
+differential: $(VENV)/installed $(VENV)/with-test $(VENV)/with-bench
+	@$(VENV)/bin/python tests/run_fuzz.py trees --count $(or $(N),20000) $(ARGS)
 
 ## lint                formatting, lints and types, Rust and Python
 lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint

@@ -11,6 +11,7 @@ runs that input again in this very process.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import gc
 import json
@@ -25,102 +26,110 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from fuzz.plans import Drawer
 from fuzz.targets import TARGETS
 
 MOST_FAILURES = 10
 MOST_WORK = 5.0  # seconds of work for one input, not of waiting: the machine may be busy
-LONGEST_INPUT = 300.0  # seconds in which a child that does nothing is taken to hang
+LONGEST_INPUT = 1800.0  # seconds after which a child that does no work is taken to hang; it may have been stopped
 MEMORY = 4 << 30
-DONE = -1
-ENDS = {"SIGPROF": f": more than {MOST_WORK} seconds of work", "SIGABRT": f": nothing in {LONGEST_INPUT} seconds"}
-
-
-def drawer(target: str, number: int) -> Drawer:
-    return Drawer(f"{target} {number}")
+TRIED = "tried"
 
 
 # --- the child --------------------------------------------------------------------------------------------------------
 
 
 def child(target: str, first: int, step: int, end: int, seconds: float, status: str) -> None:
-    """Try the inputs first, first + step, ..., and print what became of them."""
+    """Try the inputs first, first + step, ..., and print every other second what became of them."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.register(signal.SIGPROF, chain=True)  # says where it was, and ends it
-    try_one = TARGETS[target]
-    gc.freeze()  # the libraries' own objects: nothing to look through again and again
+    with contextlib.suppress(Exception):
+        TARGETS[target](Drawer(target, first))  # what it imports is neither timed nor looked through again and again
+    gc.freeze()
     tally: Counter[str] = Counter()
-    failures: list[tuple[int, str]] = []
-    started = time.monotonic()
+    failures = 0
+    started = reported = time.monotonic()
     with open(status, "r+b") as file, mmap.mmap(file.fileno(), 0) as shown:
         for number in range(first, end, step):
-            if time.monotonic() - started > seconds or len(failures) == MOST_FAILURES:
+            now = time.monotonic()
+            if now - reported > 2:
+                print(json.dumps(tally), flush=True)
+                reported = now
+                tally.clear()
+            if now - started > seconds or failures == MOST_FAILURES:
                 break
             shown[:8] = struct.pack("<q", number)
             signal.setitimer(signal.ITIMER_PROF, MOST_WORK)
             try:
-                for word in try_one(drawer(target, number)):
-                    tally[word] += 1
+                tally.update(TARGETS[target](Drawer(target, number)))
             except Exception:
-                failures.append((number, traceback.format_exc()))
-            tally[""] += 1
+                print(json.dumps([number, traceback.format_exc()]), flush=True)
+                failures += 1
+            tally[TRIED] += 1
         signal.setitimer(signal.ITIMER_PROF, 0)
-        shown[:8] = struct.pack("<q", DONE)
-    print(json.dumps({"tally": tally, "failures": failures, "seconds": time.monotonic() - started}))
+    print(json.dumps(tally))
 
 
 # --- the parent -------------------------------------------------------------------------------------------------------
 
 
 class Job:
-    """A child, started anew after the input that killed it."""
+    """A child, started anew after an input that killed it."""
 
     def __init__(self, target: str, first: int, step: int, end: int, seconds: float) -> None:
         self.target, self.step, self.end = target, step, end
         self.failures: list[tuple[int, str]] = []
         self.tally: Counter[str] = Counter()
-        self.deadline = time.monotonic() + seconds
-        self.seconds = 0.0
-        self.status = tempfile.NamedTemporaryFile()  # noqa: SIM115  (lives as long as the job)
+        self.started, self.seconds = time.monotonic(), seconds
         self.start(first)
 
     def start(self, first: int) -> None:
-        self.status.seek(0)
+        self.number, self.since = first, time.monotonic()
+        self.output, self.errors, self.status = (tempfile.NamedTemporaryFile() for _ in range(3))  # noqa: SIM115
         self.status.write(struct.pack("<q", first))
         self.status.flush()
-        self.number, self.since = first, time.monotonic() + LONGEST_INPUT  # imports take their time
-        left = max(0.0, self.deadline - time.monotonic())
+        left = self.started + self.seconds - time.monotonic()
         arguments = [self.target, str(first), str(self.step), str(self.end), str(left), self.status.name]
         command = [sys.executable, "-X", "faulthandler", __file__, "--child", *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdout=self.output, stderr=self.errors)
 
     def is_done(self) -> bool:
-        """Look after the child; the failures of one that died are taken up and the next one is started."""
+        """Look after the child. Where it died, the next one goes on behind the input that killed it."""
         (number,) = struct.unpack("<q", Path(self.status.name).read_bytes())
         if self.process.poll() is None:
             if number != self.number:
                 self.number, self.since = number, time.monotonic()
-            if number == DONE or time.monotonic() - self.since < LONGEST_INPUT:
+            if time.monotonic() - self.since < LONGEST_INPUT:
                 return False
             self.process.send_signal(signal.SIGABRT)  # on which faulthandler says where it was
-        output, errors = self.process.communicate()
+            self.process.wait()
+        self.take_up()
         if self.process.returncode == 0:
-            result: Any = json.loads(output)
-            self.tally.update(result["tally"])
-            self.failures += [(at, text) for at, text in result["failures"]]
-            self.seconds += result["seconds"]
+            self.seconds = time.monotonic() - self.started
             return True
-        ended = (
-            signal.Signals(-self.process.returncode).name if self.process.returncode < 0 else self.process.returncode
-        )
-        self.failures.append((number, f"the process ended with {ended}{ENDS.get(ended, '')}\n{errors}"))
-        if len(self.failures) >= MOST_FAILURES or time.monotonic() > self.deadline:
+        code = self.process.returncode
+        ended = signal.Signals(-code).name if code < 0 else str(code)
+        errors = Path(self.errors.name).read_text(errors="replace")
+        reasons = {
+            "SIGPROF": f"more than {MOST_WORK} seconds of work",
+            "SIGABRT": f"nothing in {LONGEST_INPUT} seconds",
+        }
+        self.failures.append((number, f"the process ended with {ended}: {reasons.get(ended, '')}\n{errors}"))
+        if len(self.failures) >= MOST_FAILURES or time.monotonic() > self.started + self.seconds:
             return True
         self.start(number + self.step)
         return False
+
+    def take_up(self) -> None:
+        """What the child printed: tallies, and failures with their numbers."""
+        for line in Path(self.output.name).read_text().splitlines():
+            item = json.loads(line)
+            if isinstance(item, dict):
+                self.tally.update(item)
+            else:
+                self.failures.append((item[0], item[1]))
 
 
 def run(targets: list[str], seconds: float, first: int, count: int, jobs: int) -> list[Job]:
@@ -140,7 +149,7 @@ def report(jobs: list[Job]) -> bool:
     for target in dict.fromkeys(job.target for job in jobs):
         own = [job for job in jobs if job.target == target]
         tally: Counter[str] = sum((job.tally for job in own), Counter())
-        tried, seconds = tally.pop("", 0), max(job.seconds for job in own)
+        tried, seconds = tally.pop(TRIED, 0), max(job.seconds for job in own)
         print(f"{target}: {tried:,} inputs in {seconds:,.0f} s, {tried / seconds if seconds else 0:,.0f} a second")
         for word, count in tally.most_common():
             print(f"  {count:>11,}  {word}")
@@ -167,7 +176,7 @@ def main() -> int:
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
     if options.only is not None:
         for target in targets:
-            print(target, *TARGETS[target](drawer(target, options.only)), sep="\n")
+            print(target, *TARGETS[target](Drawer(target, options.only)), sep="\n")
         return 0
     if options.seconds == float("inf") and options.count == 10**12:
         parser.error("say how long: --seconds or --count")

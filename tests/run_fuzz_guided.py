@@ -29,7 +29,7 @@ def main() -> None:
     corpus = Path(folder) / target
     corpus.mkdir(parents=True, exist_ok=True)
     for number in range(SEEDS):
-        (corpus / f"seed-{number}").write_text(draw(Drawer(f"{target} {number}")), errors="replace")
+        (corpus / f"seed-{number}").write_text(draw(Drawer(target, number)), errors="replace")
     arguments = ["-max_len=4096", f"-artifact_prefix={corpus}-", "-timeout=30", "-rss_limit_mb=4096", *options]
 
     def one(data: bytes) -> None:

@@ -116,6 +116,18 @@ def test_where_is_leaf_stopped_at_a_container_anything_may_stand():
         cp.tree_map(lambda x, y: None, [1, (2,)], [[0], (2,)], is_leaf=stop)
 
 
+def test_where_the_first_tree_has_a_leaf_a_container_at_which_is_leaf_stops_is_one_too():
+    def stop(obj: object) -> bool:
+        return type(obj) is tuple
+
+    assert cp.tree_map(lambda x, y: (x, y), [1, (2,)], [(3, 4), (5,)], is_leaf=stop) == [(1, (3, 4)), ((2,), (5,))]
+    assert cp.tree_map(lambda x, y: (x, y), 1, (2, [3]), is_leaf=stop) == (1, (2, [3]))
+    for other in ([0], {"a": (1,)}, deque()):
+        with pytest.raises(cp.StructureError) as caught:
+            cp.tree_map(lambda x, y: None, [1], [other], is_leaf=stop)
+        assert caught.value.path == "[0]"
+
+
 def test_the_namespace_counts_for_every_tree():
     mapped = cp.tree_map(lambda x, y: x + y, AlphaOnly(1, 2), AlphaOnly(10, 20), namespace=ALPHA)
     assert (mapped.a, mapped.b) == (11, 22)

@@ -243,7 +243,7 @@ def test_a_forged_state_is_refused(number):
     nodes, slots = FORGED_STATES[number]
     load, (good, fields) = structure([0]).__reduce__()
     version, none_is_leaf, *_ = good
-    with pytest.raises(cp.PyTreeValueError, match="^damaged TreeSpec: "):
+    with pytest.raises(cp.PyTreeValueError, match=r"^damaged TreeSpec: "):
         load((version, none_is_leaf, nodes, slots, []), fields)
 
 
@@ -272,7 +272,7 @@ def test_a_state_that_contains_itself_is_refused_or_sound():
         (version, none_is_leaf, nodes, (circle, *slots[1:]), orders),
         (version, none_is_leaf, nodes, (*slots[:3], circle), orders),
     ):
-        with pytest.raises(cp.PyTreeValueError, match="^damaged TreeSpec: "):
+        with pytest.raises(cp.PyTreeValueError, match=r"^damaged TreeSpec: "):
             load(forged, fields)
     spec = load((version, none_is_leaf, nodes, (slots[0], circle, *slots[2:]), orders), fields)
     assert spec.num_leaves == 3

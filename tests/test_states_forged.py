@@ -57,7 +57,7 @@ def test_a_forged_state_is_refused_at_its_node(message):
 
 @pytest.mark.parametrize("state", [None, [], (), (1,), (1, True, b"", (), None), ("1", True, b"", (), [])])
 def test_what_is_no_state_is_refused(state):
-    with pytest.raises(cp.PyTreeValueError, match="^damaged TreeSpec: "):
+    with pytest.raises(cp.PyTreeValueError, match=r"^damaged TreeSpec: "):
         cp._native.treespec_from_state(state)
 
 

@@ -188,8 +188,9 @@ NODE_TYPES = [list, tuple, dict, OrderedDict, defaultdict, deque, Point, Pair, T
 class Drawer:
     """Draws everything from one seeded generator."""
 
-    def __init__(self, seed: object) -> None:
-        self.random = random.Random(str(seed))
+    def __init__(self, target: str, number: int) -> None:
+        self.number = number
+        self.random = random.Random(f"{target} {number}")
 
     def pick(self, items: list) -> Any:
         return items[int(self.random.random() * len(items))]
