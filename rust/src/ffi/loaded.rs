@@ -12,11 +12,9 @@ pub(crate) fn loaded<'py>(
     let py = module.py();
     // SAFETY: a live str; the result is a new reference, or null with or without an exception, which is fetched.
     let module = unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyImport_GetModule(module.as_ptr())) };
-    match module {
-        Some(module) => module.getattr_opt(name),
-        None => {
-            drop(PyErr::take(py));
-            Ok(None)
-        }
+    if let Some(module) = module {
+        return module.getattr_opt(name);
     }
+    drop(PyErr::take(py));
+    Ok(None)
 }

@@ -1,8 +1,8 @@
 //! Reading the order of an `OrderedDict` in place.
 //!
-//! Its iterators look up every key, which runs the keys' hash and equality. Where those change the dict, CPython itself
+//! Its iterators look up every key, which runs the keys' hash and equality. Where those change the dict, `CPython` itself
 //! reads freed memory (`list(dict)` does, up to 3.13 at least). The list of its nodes can be read without any of that.
-//! Their layout is private to CPython, though the same since 3.5: it is used only where [`is_known`] has seen that it is
+//! Their layout is private to `CPython`, though the same since 3.5: it is used only where [`is_known`] has seen that it is
 //! what we take it for.
 
 use pyo3::prelude::*;
