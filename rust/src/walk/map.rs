@@ -10,6 +10,7 @@ use super::Rules;
 use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
 use super::unflatten::unflatten_refs;
+use super::walker::Nested;
 use crate::errors::{add_note, type_error};
 use crate::ffi::{self, RefVec};
 use crate::limits::{CALL, Interrupts};
@@ -129,6 +130,7 @@ pub(crate) fn map<'py>(
 
 /// Calls the function on every leaf and, where they are kept, puts the results in the places of the leaves.
 fn map_leaves(py: Python<'_>, graph: &Graph, leaves: &mut RefVec, mut call: Call<'_, '_>, keeps: bool) -> PyResult<()> {
+    let _nested = Nested::enter()?;
     let mut interrupts = Interrupts::new();
     for index in 0..leaves.len() {
         interrupts.after(py, CALL)?;
@@ -204,6 +206,7 @@ fn map_many<'py>(
     let paths = if results == Results::TreeByPath { Some(graph.key_paths(py)?.bind(py)) } else { None };
     let mut mapped = RefVec::default();
     let mut arguments = RefVec::default();
+    let _nested = Nested::enter()?;
     let mut interrupts = Interrupts::new();
     for leaf in 0..graph.num_leaves {
         interrupts.after(py, CALL)?;

@@ -57,14 +57,14 @@ thread_local! {
 }
 
 /// A walk inside another one, called by a flatten function or a mapped function. Each takes some of the native stack.
-struct Nested;
+pub(super) struct Nested;
 
 /// Python's own limit may be far higher than what the stack has room for.
 const MOST_NESTED: u32 = 500;
 
 impl Nested {
     #[inline]
-    fn enter() -> PyResult<Self> {
+    pub(super) fn enter() -> PyResult<Self> {
         let walks = WALKS.get();
         if walks >= MOST_NESTED {
             return Err(PyRecursionError::new_err(format!(
