@@ -6,7 +6,9 @@ Each case runs in a process of its own, with a limit of memory.
 from __future__ import annotations
 
 import pytest
-from helpers import run_python
+from helpers import notes, run_python
+
+import clika_pytree as cp
 
 LIMITED = """
 import gc, itertools, resource, signal, struct
@@ -152,3 +154,66 @@ def test_numbers_that_no_spec_can_count_are_an_error():
         "assert table.num_leaves in (10**12, 10**18) and table.num_nodes > table.num_leaves\n",
         timeout=100,
     )
+
+
+HOARD = f"""{LIMITED}
+hoard = ()
+def use_up(*_):
+    global hoard
+    for size in (2**20, 2**12, 2**7, 1):
+        try:
+            while True: hoard = (hoard, bytes(size))
+        except MemoryError: pass
+    raise MemoryError
+
+def deep(tree):
+    for _ in range(1000): tree = [tree]
+    return tree
+
+class Node: pass
+class Context:
+    __hash__ = __eq__ = use_up
+class Key:
+    __lt__ = use_up
+def node(flatten, unflatten):
+    cp.register_pytree_node(Node, flatten, unflatten)
+    return deep(Node())
+"""
+USED_UP_BY = {
+    "a flatten function": "tree = node(use_up, use_up)\ndef operation(): cp.tree_flatten(tree)",
+    "a flatten function, iterating": "tree = node(use_up, use_up)\ndef operation(): list(cp.tree_iter(tree))",
+    "a flatten function, matching": "calls = iter([lambda n: ((), 0), use_up])\n"
+    "spec = cp.tree_structure(node(lambda n: next(calls)(n), use_up))\n"
+    "def operation(): spec.flatten_up_to(deep(Node()))",
+    "an unflatten function": "spec = cp.tree_structure(node(lambda n: ((), 0), use_up))\n"
+    "def operation(): spec.unflatten(())",
+    "is_leaf": "tree = deep(0)\ndef operation(): cp.tree_leaves(tree, is_leaf=lambda x: x == 0 and use_up())",
+    "a mapped function": "tree = deep(0)\ndef operation(): cp.tree_map(use_up, tree)",
+    "a mapped function of two trees": "tree = deep(0)\ndef operation(): cp.tree_map(use_up, tree, tree)",
+    "a context's hash": "spec = cp.tree_structure(node(lambda n: ((), Context()), use_up))\n"
+    "def operation(): hash(spec)",
+    "a context's equality": "tree = node(lambda n: ((), Context()), use_up)\n"
+    "Context.__hash__ = lambda self: 0\n"
+    "one, other = cp.tree_structure(tree), cp.tree_structure(tree)\n"
+    "def operation(): one == other",
+    "keys without a common order": "tree = deep({Key(): 0, Key(): 1})\n"
+    "def operation():\n    with cp.dict_insertion_ordered(False): cp.tree_flatten(tree)",
+    "a function of transform": "spec = cp.tree_structure(deep(0))\ndef operation(): spec.transform(None, use_up)",
+}
+
+
+@pytest.mark.parametrize("case", USED_UP_BY.values(), ids=USED_UP_BY)
+def test_a_memory_error_of_user_code_passes_where_there_is_no_memory_for_a_note(case):
+    run_python(
+        f"{HOARD}\n{case}\n"
+        "try: operation()\n"
+        "except MemoryError: hoard = ()\n"
+        "else: raise AssertionError('this was to run out of memory')\n",
+        timeout=100,
+    )
+
+
+def test_a_memory_error_of_user_code_has_a_note_where_there_is_memory_for_it():
+    with pytest.raises(MemoryError) as caught:
+        cp.tree_map(lambda leaf: bytearray(2**62), {"weights": [0]})
+    assert notes(caught.value) == "clika_pytree: raised by the mapped function at ['weights'][0]"

@@ -10,6 +10,9 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 const LONGEST_VALUE: usize = 80;
 /// How many keys of a long path a message shows at each end.
 const PATH_ENDS: usize = 4;
+/// What a message takes while it is made, and what each entry of a path in it does; far more than either.
+const ROOM_FOR_WORDS: usize = 1 << 16;
+const ROOM_FOR_ENTRY: usize = 128;
 
 /// The classes of the family.
 #[derive(Clone, Copy, Debug)]
@@ -107,32 +110,39 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A place in a tree, as text.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KeyPath(Vec<String>);
+/// A place in a tree, as text; nothing where that text was too long for the memory that is left.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyPath(Option<Vec<String>>);
 
 impl KeyPath {
-    pub(crate) fn new(entries: Vec<String>) -> Self {
-        Self(entries)
+    /// The path of so many entries.
+    pub(crate) fn new(count: usize, entries: impl Iterator<Item = String>) -> Self {
+        let has_room = count.checked_mul(ROOM_FOR_ENTRY).is_some_and(|room| has_room(room + ROOM_FOR_WORDS));
+        Self(has_room.then(|| entries.collect()))
+    }
+
+    pub(crate) const fn lost() -> Self {
+        Self(None)
     }
 
     /// The whole path: `['layers'][3].w`.
-    pub(crate) fn full(&self) -> String {
-        self.0.concat()
+    pub(crate) fn full(&self) -> Option<String> {
+        self.0.as_ref().map(|entries| entries.concat())
     }
 
     /// Where it is, for a message: `at ['layers'][3].w`, `at the root`; the middle of a long path is left out.
     pub(crate) fn place(&self) -> String {
-        if self.0.is_empty() {
+        let Some(entries) = &self.0 else { return "at a place too deep to be named in the memory left".to_owned() };
+        if entries.is_empty() {
             return "at the root".to_owned();
         }
         let cut = |entry: &String| shorten(entry);
-        if self.0.len() <= 2 * PATH_ENDS {
-            return format!("at {}", self.0.iter().map(cut).collect::<String>());
+        if entries.len() <= 2 * PATH_ENDS {
+            return format!("at {}", entries.iter().map(cut).collect::<String>());
         }
-        let left_out = self.0.len() - 2 * PATH_ENDS;
-        let first: String = self.0[..PATH_ENDS].iter().map(cut).collect();
-        let last: String = self.0[self.0.len() - PATH_ENDS..].iter().map(cut).collect();
+        let left_out = entries.len() - 2 * PATH_ENDS;
+        let first: String = entries[..PATH_ENDS].iter().map(cut).collect();
+        let last: String = entries[entries.len() - PATH_ENDS..].iter().map(cut).collect();
         format!("at {first}…({left_out} more)…{last}")
     }
 }
@@ -179,8 +189,8 @@ pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, mess
     let make = || -> PyResult<PyErr> {
         let cls = classes(py)?[family as usize].bind(py);
         let instance = cls.call1((message,))?;
-        if let Some(path) = path {
-            instance.setattr(intern!(py, "path"), path.full())?;
+        if let Some(path) = path.and_then(KeyPath::full) {
+            instance.setattr(intern!(py, "path"), path)?;
         }
         Ok(PyErr::from_value(instance))
     };
@@ -199,12 +209,23 @@ pub(crate) fn no_memory<Refusal>(_refused: Refusal) -> PyErr {
     PyMemoryError::new_err("clika_pytree: not enough memory for this tree")
 }
 
-/// Adds a line to an exception of the user's own code, which keeps its type.
+/// Whether so much memory can be had. Words are put together without asking for each, and the process would end where
+/// there is no memory for them.
+fn has_room(bytes: usize) -> bool {
+    let mut room: Vec<u8> = Vec::new();
+    let has_room = room.try_reserve_exact(bytes).is_ok();
+    std::hint::black_box(room);
+    has_room
+}
+
+/// Adds a line to an exception of the user's own code, which keeps its type. Where memory has ended there may be none.
 #[cold]
-pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: &str) {
-    let value = error.value(py);
+pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: impl FnOnce() -> String) {
+    if error.is_instance_of::<PyMemoryError>(py) && !has_room(ROOM_FOR_WORDS) {
+        return;
+    }
     // A class may refuse attributes or shadow `add_note`: the exception itself matters more than its note.
-    let _ = attach_note(value, note);
+    let _ = attach_note(error.value(py), &note());
 }
 
 fn attach_note(value: &Bound<'_, PyAny>, note: &str) -> PyResult<()> {

@@ -55,7 +55,7 @@ fn noted<'py>(
     call: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     call().inspect_err(|raised| {
-        add_note(py, raised, &format!("clika_pytree: raised by {function} {}", place().place()));
+        add_note(py, raised, || format!("clika_pytree: raised by {function} {}", place().place()));
     })
 }
 

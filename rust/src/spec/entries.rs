@@ -102,8 +102,14 @@ fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usi
 
 /// The text of the path through these places.
 #[cold]
-pub(crate) fn key_path(py: Python<'_>, nodes: &[Node], slots: &[Option<Py<PyAny>>], places: &[Place]) -> KeyPath {
-    KeyPath::new(places.iter().map(|place| key_text(py, &nodes[place.node], slots, place.child)).collect())
+pub(crate) fn key_path(
+    py: Python<'_>,
+    nodes: &[Node],
+    slots: &[Option<Py<PyAny>>],
+    places: impl Iterator<Item = Place> + Clone,
+) -> KeyPath {
+    let count = places.clone().count();
+    KeyPath::new(count, places.map(|place| key_text(py, &nodes[place.node], slots, place.child)))
 }
 
 impl Graph {
@@ -192,7 +198,9 @@ impl Graph {
             };
             if !node.is_leaves() {
                 step(&mut open, 1);
-                open.push(Place { node: index, child: 0 });
+                if open.grow(Place { node: index, child: 0 }).is_err() {
+                    return KeyPath::lost();
+                }
             } else if leaf < seen + node.arity as usize {
                 step(&mut open, leaf - seen + 1);
                 break;
@@ -205,10 +213,27 @@ impl Graph {
             }
         }
         // Each place has counted the child it is at.
-        for place in &mut open {
-            place.child -= 1;
+        let places = open.iter().map(|place| Place { child: place.child - 1, ..*place });
+        key_path(py, &self.nodes, self.slots.as_slice(), places)
+    }
+
+    /// The path of a node by its index.
+    #[cold]
+    pub(crate) fn path_of_node(&self, py: Python<'_>, index: usize) -> KeyPath {
+        let mut places: Vec<Place> = Vec::new();
+        let mut at = 0;
+        while at != index {
+            let step = self.children_of(at).enumerate().find(|(_, child)| {
+                let node = &self.nodes[*child];
+                *child <= index && index < *child + node.span as usize
+            });
+            let Some((child, next)) = step else { break };
+            if places.grow(Place { node: at, child }).is_err() {
+                return KeyPath::lost();
+            }
+            at = next;
         }
-        key_path(py, &self.nodes, self.slots.as_slice(), &open)
+        key_path(py, &self.nodes, self.slots.as_slice(), places.iter().copied())
     }
 }
 

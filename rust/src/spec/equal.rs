@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::{Graph, key_path};
-use crate::errors::{Family, error};
+use super::Graph;
+use crate::errors::{Family, add_note, error};
 use crate::ffi::{self, Raw};
 use crate::limits::{Grow, Interrupts};
 use crate::registry::Registration;
@@ -148,15 +148,19 @@ impl Graph {
     /// Says which context or key is unusable, and where.
     fn unusable(&self, py: Python<'_>, index: usize, slot: usize, unusable: Unusable, deed: &str) -> PyErr {
         let node = &self.nodes[index];
-        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
         let (class, reason) = match unusable {
             Unusable::Value { class, reason } => (class, reason),
             Unusable::Raised(raised) => {
-                let note = format!("clika_pytree: raised while the structure {} was {deed}", path.place());
-                crate::errors::add_note(py, &raised, &note);
+                add_note(py, &raised, || {
+                    format!(
+                        "clika_pytree: raised while the structure {} was {deed}",
+                        self.path_of_node(py, index).place()
+                    )
+                });
                 return raised;
             }
         };
+        let path = self.path_of_node(py, index);
         let what = match (node.kind, slot) {
             (Kind::Custom | Kind::Static | Kind::Dataclass, _) => {
                 let owner = self.registration(py, node).map_or_else(String::new, |owner| owner.get().class_name(py));
@@ -175,22 +179,6 @@ impl Graph {
             path.place()
         );
         error(py, Family::Context, Some(&path), &message)
-    }
-
-    /// The containers around a node, each with the place of the child that leads to it.
-    pub(crate) fn ancestors(&self, index: usize) -> Vec<super::Place> {
-        let mut places = Vec::new();
-        let mut at = 0;
-        while at != index {
-            let step = self.children_of(at).enumerate().find(|(_, child)| {
-                let node = &self.nodes[*child];
-                *child <= index && index < *child + node.span as usize
-            });
-            let Some((child, next)) = step else { break };
-            places.push(super::Place { node: at, child });
-            at = next;
-        }
-        places
     }
 }
 

@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::{Graph, key_path, node_name};
+use super::{Graph, node_name};
 use crate::errors::{Family, add_note, error, quote};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
@@ -73,15 +73,18 @@ impl Graph {
 
     #[cold]
     fn refused(&self, py: Python<'_>, index: usize, refusal: Refusal) -> PyErr {
-        let path = key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index));
         let node = &self.nodes[index];
-        let owner = node_name(py, node, self.slots_of(node));
+        let owner = || node_name(py, node, self.slots_of(node));
         match refusal {
             Refusal::Raised(function, raised) => {
-                add_note(py, &raised, &format!("clika_pytree: raised by {function} of {owner} {}", path.place()));
+                add_note(py, &raised, || {
+                    let place = self.path_of_node(py, index).place();
+                    format!("clika_pytree: raised by {function} of {} {place}", owner())
+                });
                 raised
             }
             Refusal::Unfit(what) => {
+                let (owner, path) = (owner(), self.path_of_node(py, index));
                 let message = format!("the {owner} {} has no fingerprint: {what}", path.place());
                 error(py, Family::Value, Some(&path), &message)
             }

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::Graph;
 use super::algebra::shape_error;
-use super::{Graph, key_path};
 use crate::errors::{Family, KeyPath, error, quote};
 use crate::ffi::{RefVec, tuple_from};
 use crate::limits::{CALL, Grow, Interrupts};
@@ -60,11 +60,6 @@ impl Graph {
             }
         }
         made.finish(py, self.none_is_leaf)
-    }
-
-    #[cold]
-    fn path_of_node(&self, py: Python<'_>, index: usize) -> KeyPath {
-        key_path(py, &self.nodes, self.slots.as_slice(), &self.ancestors(index))
     }
 
     #[cold]

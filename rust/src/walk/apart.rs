@@ -34,23 +34,27 @@ impl From<PyErr> for Failure {
 
 impl Failure {
     #[cold]
-    pub(super) fn explain(self, py: Python<'_>, registration: &Bound<'_, Registration>, path: &KeyPath) -> PyErr {
-        let class = registration.get().class_name(py);
+    pub(super) fn explain(
+        self,
+        py: Python<'_>,
+        registration: &Bound<'_, Registration>,
+        here: &dyn Fn() -> KeyPath,
+    ) -> PyErr {
+        let class = || registration.get().class_name(py);
         match self {
             Self::Raised(raised) => {
                 let who = match registration.get().manner {
                     Manner::Functions { .. } => "the flatten function of",
                     _ => "reading the fields of",
                 };
-                add_note(py, &raised, &format!("clika_pytree: raised by {who} {class} {}", path.place()));
+                add_note(py, &raised, || format!("clika_pytree: raised by {who} {} {}", class(), here().place()));
                 raised
             }
-            Self::Unfit(family, what) => error(
-                py,
-                family,
-                Some(path),
-                &format!("the flatten function of {class}, called {}, {what}", path.place()),
-            ),
+            Self::Unfit(family, what) => {
+                let path = here();
+                let message = format!("the flatten function of {}, called {}, {what}", class(), path.place());
+                error(py, family, Some(&path), &message)
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
-use crate::errors::{Family, KeyPath, error, no_memory, show};
+use crate::errors::{Family, KeyPath, add_note, error, no_memory, show};
 use crate::ffi::{self, GilCell, Link};
 use crate::limits::{Grow, Interrupts, gathered};
 
@@ -205,8 +205,7 @@ pub(super) fn sorted_places<'py>(
 }
 
 fn noted(py: Python<'_>, raised: PyErr, here: &dyn Fn() -> KeyPath) -> PyErr {
-    let note = format!("clika_pytree: raised by comparing the keys of the dict {}", here().place());
-    crate::errors::add_note(py, &raised, &note);
+    add_note(py, &raised, || format!("clika_pytree: raised by comparing the keys of the dict {}", here().place()));
     raised
 }
 

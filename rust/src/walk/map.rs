@@ -138,8 +138,9 @@ fn map_leaves(py: Python<'_>, graph: &Graph, leaves: &mut RefVec, mut call: Call
         let mapped = match call.on(&leaf) {
             Ok(mapped) => mapped,
             Err(raised) => {
-                let place = graph.path_of_leaf(py, index).place();
-                add_note(py, &raised, &format!("clika_pytree: raised by {} {place}", call.who()));
+                add_note(py, &raised, || {
+                    format!("clika_pytree: raised by {} {}", call.who(), graph.path_of_leaf(py, index).place())
+                });
                 return Err(raised);
             }
         };
@@ -219,8 +220,9 @@ fn map_many<'py>(
             }
         }
         let result = ffi::call_with(function, &mut arguments, 0).inspect_err(|raised| {
-            let place = graph.path_of_leaf(py, leaf).place();
-            add_note(py, raised, &format!("clika_pytree: raised by the mapped function {place}"));
+            add_note(py, raised, || {
+                format!("clika_pytree: raised by the mapped function {}", graph.path_of_leaf(py, leaf).place())
+            });
         })?;
         if results != Results::Dropped {
             mapped.push(result)?;

@@ -167,8 +167,7 @@ impl Matcher<'_> {
         };
         let stopped = stopped_at_container
             || self.rules.stops_at(&child).inspect_err(|raised| {
-                let place = self.here(py).place();
-                add_note(py, raised, &format!("clika_pytree: raised by is_leaf {place}"));
+                add_note(py, raised, || format!("clika_pytree: raised by is_leaf {}", self.here(py).place()));
             })?;
         if stopped {
             return Ok(());
@@ -352,7 +351,7 @@ impl Matcher<'_> {
         self.interrupts.count(CALL);
         let apart = match take_apart(&registration, child) {
             Ok(apart) => apart,
-            Err(failure) => return Err(failure.explain(py, &registration, &self.here(py))),
+            Err(failure) => return Err(failure.explain(py, &registration, &|| self.here(py))),
         };
         self.check_slot(py, index, 1, &apart.context, child)?;
         self.open_owned(py, child, apart.children, index)
@@ -420,15 +419,12 @@ impl Matcher<'_> {
 
     #[cold]
     fn here(&self, py: Python<'_>) -> KeyPath {
-        let frames = self.frames.iter().filter(|frame| frame.node != ROOT);
-        let places: Vec<Place> = frames
-            .map(|frame| {
-                let left = frame.end - frame.next;
-                let node = frame.node as usize;
-                Place { node, child: (self.graph.nodes[node].arity as usize).saturating_sub(left + 1) }
-            })
-            .collect();
-        key_path(py, &self.graph.nodes, self.graph.slots.as_slice(), &places)
+        let places = self.frames.iter().filter(|frame| frame.node != ROOT).map(|frame| {
+            let left = frame.end - frame.next;
+            let node = frame.node as usize;
+            Place { node, child: (self.graph.nodes[node].arity as usize).saturating_sub(left + 1) }
+        });
+        key_path(py, &self.graph.nodes, self.graph.slots.as_slice(), places)
     }
 
     #[cold]

@@ -225,6 +225,6 @@ impl Walker {
     /// Says where a flatten function failed, and of which class it is.
     #[cold]
     fn explain(&self, py: Python<'_>, registration: &Bound<'_, Registration>, failure: Failure) -> PyErr {
-        failure.explain(py, registration, &self.here(py))
+        failure.explain(py, registration, &|| self.here(py))
     }
 }

@@ -70,6 +70,6 @@ pub(super) fn deque_items<'py>(
 
 #[cold]
 fn noted(py: Python<'_>, raised: PyErr, class: &str, here: &dyn Fn() -> KeyPath) -> PyErr {
-    add_note(py, &raised, &format!("clika_pytree: raised by reading the {class} {}", here().place()));
+    add_note(py, &raised, || format!("clika_pytree: raised by reading the {class} {}", here().place()));
     raised
 }

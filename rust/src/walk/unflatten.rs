@@ -160,16 +160,14 @@ fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut 
 /// Notes on an exception which node was being rebuilt, and where.
 #[cold]
 fn located(py: Python<'_>, graph: &Graph, around: &[Open], index: usize, raised: PyErr) -> PyErr {
-    let outer = around.iter().filter(|outer| outer.node != OUTSIDE);
-    let places: Vec<Place> = outer
-        .map(|outer| {
-            let done = graph.nodes[outer.node].arity - outer.missing;
-            Place { node: outer.node, child: (done as usize).saturating_sub(1) }
-        })
-        .collect();
+    let places = around.iter().filter(|outer| outer.node != OUTSIDE).map(|outer| {
+        let done = graph.nodes[outer.node].arity - outer.missing;
+        Place { node: outer.node, child: (done as usize).saturating_sub(1) }
+    });
     let node = &graph.nodes[index];
-    let place = key_path(py, &graph.nodes, graph.slots.as_slice(), &places).place();
-    let name = node_name(py, node, graph.slots_of(node));
-    add_note(py, &raised, &format!("clika_pytree: raised by the rebuilding of {name} {place}"));
+    add_note(py, &raised, || {
+        let place = key_path(py, &graph.nodes, graph.slots.as_slice(), places).place();
+        format!("clika_pytree: raised by the rebuilding of {} {place}", node_name(py, node, graph.slots_of(node)))
+    });
     raised
 }

@@ -352,16 +352,12 @@ impl Walker {
     /// The path through the children that the first `depth` frames are at.
     #[cold]
     pub(super) fn path(&self, py: Python<'_>, depth: usize) -> KeyPath {
-        let places: Vec<Place> = self.frames[..depth]
-            .iter()
-            .filter(|frame| frame.node != ROOT)
-            .map(|frame| {
-                let node = frame.node as usize;
-                let left = frame.end - frame.next;
-                Place { node, child: (self.draft.nodes[node].arity as usize).saturating_sub(left + 1) }
-            })
-            .collect();
-        key_path(py, &self.draft.nodes, self.draft.slots.as_slice(), &places)
+        let places = self.frames[..depth].iter().filter(|frame| frame.node != ROOT).map(|frame| {
+            let node = frame.node as usize;
+            let left = frame.end - frame.next;
+            Place { node, child: (self.draft.nodes[node].arity as usize).saturating_sub(left + 1) }
+        });
+        key_path(py, &self.draft.nodes, self.draft.slots.as_slice(), places)
     }
 
     /// The path of the child that is being visited.
@@ -373,8 +369,7 @@ impl Walker {
     /// Notes on an exception of user code who raised it and where.
     #[cold]
     pub(super) fn noted(&self, py: Python<'_>, raised: PyErr, who: &str, depth: usize) -> PyErr {
-        let place = self.path(py, depth).place();
-        add_note(py, &raised, &format!("clika_pytree: raised by {who} {place}"));
+        add_note(py, &raised, || format!("clika_pytree: raised by {who} {}", self.path(py, depth).place()));
         raised
     }
 
