@@ -403,9 +403,18 @@ def check_namespace(caller: str, namespace: Any) -> None:
 
 def described(value: object) -> str:
     """A value in an error message. Only small plain ones are printed: a tree may be huge or endlessly deep."""
-    if value is None or isinstance(value, (bool, float)):
+    cls: Any = type(value)
+    if value is None or cls in (bool, float):
         return repr(value)
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes)) and cls in (str, bytes):
         return repr(value) if len(value) <= 80 else repr(value[:77]) + "..."
-    article = "an" if type(value).__name__[:1] in "aeiouAEIOU" else "a"
-    return f"{article} {type(value).__qualname__}"
+    if issubclass(cls, type):
+        return f"the class {class_name(value)}"
+    name = class_name(cls)
+    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def class_name(cls: Any) -> str:
+    """The qualified name of a class, whatever its metaclass says."""
+    name: str = type.__dict__["__qualname__"].__get__(cls)
+    return name

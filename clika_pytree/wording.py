@@ -10,14 +10,34 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_TEXT = 80
+LONGEST_REPR = 60
 PATH_ENDS = 4
 MOST_KEYS = 5
-CONTAINERS = ("list", "tuple", "dict", "OrderedDict", "defaultdict", "deque", "set", "frozenset")
+LONGEST_SHAPE = 64
+CONTAINERS = (list, tuple, dict, set, frozenset)
+SMALL = 1 << 64
+PLAIN = (int, bool, float, complex, str, bytes, type(None))
+FUNCTIONS: tuple[Any, ...] = (type(lambda: None), type(len), type(str.upper))
 
 
 def shorten(text: str, length: int = LONGEST_TEXT) -> str:
-    """Text cut to what a message quotes."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+    """Text cut to what a message quotes, on one line."""
+    return one_line(text if len(text) <= length else text[: length - 1] + "…")
+
+
+def shorten_middle(text: str, length: int = LONGEST_TEXT) -> str:
+    """Text of which both ends say something, such as a name in many parts."""
+    if len(text) > length:
+        end = length // 3
+        text = f"{text[: length - 1 - end]}…{text[-end:]}"
+    return one_line(text)
+
+
+def one_line(text: str) -> str:
+    """Text that can be printed everywhere: control characters and lone surrogates are written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " if char == "\n" else repr(char)[1:-1] for char in text)
 
 
 def with_article(noun: str) -> str:
@@ -32,21 +52,33 @@ def class_of(value: object) -> Any:
     return type(value)
 
 
+def short_name(cls: Any) -> str:
+    """The name of a class, whatever its metaclass says."""
+    return shorten(type.__dict__["__name__"].__get__(cls))
+
+
 def key_text(key: Any) -> str:
     """How a key is written; a repr that fails is left out."""
     try:
-        return shorten(str(key))
+        return shorten_middle(str(key))
     except Exception:
-        return f"[<{type(key).__name__}>]"
+        return f"[<{short_name(type(key))}>]"
 
 
 def path_text(path: Sequence[Any]) -> str:
     """A path for a reader: the middle of a long one is left out."""
     if len(path) <= 2 * PATH_ENDS:
         return "".join(map(key_text, path))
-    first = "".join(map(key_text, path[:PATH_ENDS]))
-    last = "".join(map(key_text, path[-PATH_ENDS:]))
-    return f"{first}…({len(path) - 2 * PATH_ENDS} more)…{last}"
+    ends = [*map(key_text, path[:PATH_ENDS]), *map(key_text, path[-PATH_ENDS:])]
+    return cut_path(ends, len(path))
+
+
+def cut_path(texts: Sequence[str], length: int | None = None) -> str:
+    """The path of these keys, or of the first and last of `length` keys."""
+    length = len(texts) if length is None else length
+    if length <= 2 * PATH_ENDS:
+        return "".join(texts)
+    return f"{''.join(texts[:PATH_ENDS])}…({length - 2 * PATH_ENDS} more)…{''.join(texts[-PATH_ENDS:])}"
 
 
 def place(path: Sequence[Any]) -> str:
@@ -57,15 +89,15 @@ def listed(texts: Iterable[str], count: int) -> str:
     """The first few of `count` texts."""
     shown = [text for text, _ in zip(texts, range(MOST_KEYS), strict=False)]
     more = count - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
 def error_text(error: BaseException) -> str:
     """An exception: its class and what it says. One whose text fails says nothing."""
     try:
-        return f"{type(error).__name__}: {error}"
+        return f"{short_name(type(error))}: {error}"
     except Exception:
-        return type(error).__name__
+        return short_name(type(error))
 
 
 def add_note(error: Any, note: str) -> None:
@@ -81,14 +113,20 @@ def add_note(error: Any, note: str) -> None:
 
 def value_text(value: Any) -> str:
     """The repr of a value that is no tree, such as a context: bounded in depth and length, and never raising."""
+    cls = class_of(value)
+    if cls in (float, bool) or (cls in (str, bytes) and len(value) < LONGEST_REPR):
+        return shorten(repr(value))
+    if cls is bytes:
+        return shorten(repr(value[:LONGEST_TEXT]))  # cut before it is copied whole
     import reprlib
 
     teller = reprlib.Repr()
-    teller.maxlevel, teller.maxstring, teller.maxother, teller.maxlong = 3, 60, 60, 60
+    teller.maxlevel = 3
+    teller.maxstring = teller.maxother = teller.maxlong = LONGEST_REPR
     try:
         return shorten(teller.repr(value))
     except Exception:
-        return with_article(type(value).__name__)
+        return with_article(short_name(class_of(value)))
 
 
 def array_text(value: Any) -> str | None:
@@ -100,14 +138,20 @@ def array_text(value: Any) -> str | None:
     return f"{dtype}[{', '.join(map(str, shape))}]"
 
 
-def array_facts(value: Any) -> tuple[tuple[Any, ...], str] | None:
-    """Shape and dtype of a tensor of any library, by the attributes they all have."""
-    if isinstance(value, type):
+def array_facts(value: Any) -> tuple[tuple[int | str, ...], str] | None:
+    """Shape and dtype of a tensor of any library, by the attributes they all have; None for everything else.
+
+    A size that is no number, as compilers have them, is given as its text.
+    """
+    if issubclass(class_of(value), type):
         return None
     try:
-        shape, dtype = tuple(value.shape), value.dtype
+        shape, dtype = value.shape, value.dtype
+        if not issubclass(class_of(shape), (tuple, list)) or dtype is None or len(shape) > LONGEST_SHAPE:
+            return None
+        sizes = tuple(size if type(size) is int else shorten(str(size)) for size in shape)
         # torch and mlx write `torch.float32`, `mlx.core.float32`.
-        return shape, shorten(str(dtype).removeprefix("torch.").removeprefix("mlx.core."))
+        return sizes, shorten(str(dtype).removeprefix("torch.").removeprefix("mlx.core."))
     except Exception:
         return None
 
@@ -116,14 +160,16 @@ def leaf_text(value: Any) -> str:
     """A leaf: its value where that is small, its type, shape and dtype where it is an array."""
     import enum
 
+    cls = class_of(value)
+    if cls in PLAIN:
+        return repr(value) if value is None or (cls is int and -SMALL < value < SMALL) else value_text(value)
+    if cls in CONTAINERS:
+        return how_many(cls.__name__, len(value))
     array = array_text(value)
     if array is not None:
-        return f"{type(value).__name__} {array}"
-    name = type(value).__name__
-    if name in CONTAINERS and hasattr(value, "__len__"):
-        return how_many(name, len(value))
-    if isinstance(value, (int, complex, enum.Enum, type)) or callable(value):
+        return f"{short_name(cls)} {array}"
+    if issubclass(cls, enum.Enum):
         return value_text(value)
-    if value is None or type(value) in (str, bytes, float):
-        return value_text(value)
-    return described(value)
+    if cls in FUNCTIONS:
+        return f"the function {shorten(value.__qualname__)}"
+    return shorten(described(value))

@@ -55,7 +55,7 @@ def test_siblings_are_folded_only_where_they_look_alike() -> None:
         *[f"['layers'][{i}]{rest}" for i in range(5) for rest in ("['w']", "['norm'].weight", "['norm'].bias")],
         "['two'][0]",
         "['two'][1]",
-        "['names']['a'…'c']",
+        *("['names']['a']", "['names']['b']", "['names']['c']"),
         "['point'].x",
         "['point'].y",
     ]

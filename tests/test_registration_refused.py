@@ -58,7 +58,7 @@ WRONG_OPTIONS = {
     "namespace is None": ({"namespace": None}, TypeError, "str as namespace .* got None"),
     "namespace is bytes": ({"namespace": b"x"}, TypeError, "str as namespace .* got b'x'"),
     "a tuple of namespaces": ({"namespace": ("a", "b")}, TypeError, "one namespace, got a tuple.*each"),
-    "name is a class": ({"serialized_type_name": int}, TypeError, "serialized_type_name, got a type"),
+    "name is a class": ({"serialized_type_name": int}, TypeError, "serialized_type_name, got the class int"),
     "name is empty": ({"serialized_type_name": ""}, ValueError, "serialized_type_name, got an empty str"),
 }
 

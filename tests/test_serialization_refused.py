@@ -23,7 +23,7 @@ def refusals() -> Iterator[tuple[Any, str, str]]:
     Unnamed = make_pair()
     register(Unnamed)
     yield defaultdict(lambda: 0, a=1), "the defaultdict", "its factory is a function"
-    yield defaultdict(Far, a=1), "the defaultdict", "its factory is a type"
+    yield defaultdict(Far, a=1), "the defaultdict", "its factory is the class"
     yield Local(1), "the Local", "define it at the top of a module"
     yield Unnamed(1, 2), "Pair", "no serialized_type_name"
     yield {Color.RED: 0}, "the dict", "keys are more than plain values: it holds a Color"

@@ -2,91 +2,43 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import ContextError, FlattenedIndexKey, MappingKey, lookup, tree_structure
-from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import (
-    array_facts,
-    error_text,
-    how_many,
-    key_text,
-    leaf_text,
-    listed,
-    path_text,
-    shorten,
-    value_text,
-    with_article,
+from clika_pytree._native import ContextError, MappingKey
+from clika_pytree.spec_builder import (
+    CUSTOM,
+    DATACLASS,
+    DEFAULTDICT,
+    DEQUE,
+    LEAVES,
+    LIST,
+    NAMEDTUPLE,
+    NONE,
+    STATIC,
+    TUPLE,
 )
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import key_text, leaf_text, listed
 
-from .levels import MAPPINGS, SEQUENCES, Rules, path_of
+from .difference import Difference, TreeDiff
+from .flat_tree import MAPPINGS, SEQUENCES, FlatTree
+from .values import by_module, children_text, full_name, leaf_difference, stranger_text, value_difference
 
 if TYPE_CHECKING:
-    from typing import Any, Literal, TypeAlias
+    from array import array
+    from collections.abc import Iterator
+    from typing import Any
 
-    from clika_pytree.typing import IsLeaf, KeyPath, Namespace
+    from clika_pytree.typing import IsLeaf, Namespace
 
-    from .levels import Level, Way
+    from .difference import Way
 
-    DifferenceKind: TypeAlias = Literal["type", "length", "only_a", "only_b", "order", "context", "leaf"]
-
-MOST_LINES = 30
-
-
-class Difference:
-    """One difference between two trees.
-
-    Attributes:
-        path: Where it is, as a tuple of keys.
-        kind: "type": other classes, or a leaf on one side; "length": another number of children; "only_a", "only_b":
-            a child that the other side does not have; "order": the same keys in another order; "context": another
-            context, `maxlen`, factory, meta field or static value; "leaf": leaves that are not equal.
-        a: What stands there in the first tree, as short text; None for "only_b".
-        b: What stands there in the second tree; None for "only_a".
-    """
-
-    __slots__ = ("a", "b", "kind", "path")
-    __match_args__ = ("path", "kind", "a", "b")
-
-    def __init__(self, path: KeyPath, kind: DifferenceKind, a: str | None, b: str | None) -> None:
-        self.path, self.kind, self.a, self.b = path, kind, a, b
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Difference):
-            return NotImplemented
-        return (self.path, self.kind, self.a, self.b) == (other.path, other.kind, other.a, other.b)
-
-    def __hash__(self) -> int:
-        return hash((self.path, self.kind, self.a, self.b))
-
-    def __repr__(self) -> str:
-        return f"Difference({path_text(self.path)!r}, {self.kind!r}, a={self.a!r}, b={self.b!r})"
-
-    def __str__(self) -> str:
-        if self.kind == "only_a":
-            what = f"only in a, which has {self.a}"
-        elif self.kind == "only_b":
-            what = f"only in b, which has {self.b}"
-        elif self.kind == "order":
-            what = f"the keys come in another order: a has {self.a}; b has {self.b}"
-        else:
-            what = f"a has {self.a}, b has {self.b}"
-        return f"{path_text(self.path) or 'the root'}: {what}"
-
-
-class TreeDiff(tuple[Difference, ...]):
-    """The differences between two trees: a tuple that prints one a line, and is false where there are none."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        if not self:
-            return "no differences"
-        lines = [f"{len(self)} difference{'s' if len(self) > 1 else ''}:"]
-        lines += [f"  {difference}" for difference in self[:MOST_LINES]]
-        if len(self) > MOST_LINES:
-            lines.append(f"  … and {len(self) - MOST_LINES} more")
-        return "\n".join(lines)
-
-    __str__ = __repr__
+    # A child of a container: the number of a node, or below zero that of a leaf.
+    Child = int
+    # What makes a key of a name, and names and children by what their keys are compared by.
+    Table = tuple[Any, dict[Any, tuple[Any, Child]]]
+    # Two children to compare, or, in its place among them, a difference that is known already.
+    Work = tuple[Way, Child, Child, Difference | None]
+    # The way to a container, what makes a key of a name, and a name; nothing at the root.
+    Step = tuple[Way, Any, Any] | None
 
 
 def tree_diff(
@@ -114,7 +66,8 @@ def tree_diff(
 
     Returns:
         A tuple of differences in the order of the trees, empty where there are none. Each has a `path`, a `kind` and
-        the texts `a` and `b`. Printed, it is one line a difference; a long one is cut.
+        the texts `a` and `b`. Printed, it is one line a difference, or for the same one in siblings that are told apart
+        by a number; a long one is cut.
 
     Raises:
         CircularTreeError: (a `ValueError`) a tree contains itself.
@@ -130,217 +83,305 @@ def tree_diff(
         >>> [difference.kind for difference in pytree.tree_diff(old, new, leaves=True)]
         ['type', 'only_a', 'leaf']
     """
-    rules = Rules(is_leaf, none_is_leaf, namespace)
-    # This also refuses circles, round which the walk below would go for ever.
-    specs = [tree_structure(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace) for tree in (a, b)]
+    trees = [FlatTree(tree, is_leaf, none_is_leaf, namespace) for tree in (a, b)]
+    if a is b:
+        return TreeDiff()
     try:
-        if not leaves and specs[0] == specs[1]:
+        if not leaves and trees[0].spec == trees[1].spec:
             return TreeDiff()
     except ContextError:  # some context can't be compared: the walk says which
         pass
-    found: list[Difference] = []
-    # The pairs still to compare; a pair of None stands for a difference whose turn has come.
-    todo: list[tuple[Way, Any, Any, Difference | None]] = [(None, a, b, None)]
-    while todo:
-        way, one, other, difference = todo.pop()
-        if difference is not None:
-            found.append(difference)
-            continue
-        if one is other:
-            continue
-        levels = rules.level(one), rules.level(other)
-        if levels[0] is not None and levels[1] is not None:
-            compare_nodes(way, levels[0], levels[1], rules, found, todo)
-        elif levels[0] is not None or levels[1] is not None:
-            found.append(Difference(path_of(way), "type", *told_apart(one, other, *levels)))
-        elif leaves:
-            texts = leaf_difference(one, other)
-            if texts is not None:
-                found.append(Difference(path_of(way), "leaf", *texts))
-    return TreeDiff(found)
+    return TreeDiff(Comparison(trees[0], trees[1], leaves).differences())
 
 
-def node_text(node: Any, level: Level | None) -> str:
-    return leaf_text(node) if level is None else level_text(level)
+class Comparison:
+    """Two trees beside each other. Containers of one number have one structure and need no look inside."""
 
+    def __init__(self, a: FlatTree, b: FlatTree, leaves: bool) -> None:
+        self.a, self.b, self.leaves = a, b, leaves
+        numbers: dict[Any, int] = {}
+        for tree in (a, b):
+            tree.open()
+        self.numbers = structure_numbers(a, numbers), structure_numbers(b, numbers)
+        self.found: list[Difference] = []
 
-def level_text(level: Level) -> str:
-    """What a message says of a node."""
-    cls: Any = level.spec.type
-    if level.kind == "none":
-        return "None"
-    count = len(level.children)
-    if count or level.kind in (*SEQUENCES, *MAPPINGS):
-        return how_many(cls.__name__, count)
-    return with_article(cls.__name__)
+    def differences(self) -> list[Difference]:
+        roots = [-1 if tree.kinds[0] == LEAVES else 0 for tree in (self.a, self.b)]
+        todo = self.compared(None, roots[0], roots[1])
+        while todo:
+            way, one, other, difference = todo.pop()
+            if difference is not None:
+                self.found.append(difference)
+            elif one < 0 or other < 0:
+                self.found.append(Difference.at(way, "type", *self.told_apart(one, other)))
+            elif self.numbers[0][one] == self.numbers[1][other]:
+                self.compare_leaves_below(way, one, other)
+            else:
+                todo.extend(reversed(self.compare_nodes(way, one, other)))
+        return self.found
 
+    # --- leaves -------------------------------------------------------------------------------------------------------
 
-def told_apart(one: Any, other: Any, first: Level | None, second: Level | None) -> tuple[str, str]:
-    """The texts of two objects of different classes; classes of one name are told apart by their modules."""
-    texts = node_text(one, first), node_text(other, second)
-    return texts if texts[0] != texts[1] else by_module(one, other)
-
-
-def by_module(one: Any, other: Any) -> tuple[str, str]:
-    names = [f"an instance of {type(value).__module__}.{type(value).__qualname__}" for value in (one, other)]
-    if names[0] == names[1]:
-        names[1] += ", which is another class of that name"
-    return names[0], names[1]
-
-
-def compare_nodes(way: Way, one: Level, other: Level, rules: Rules, found: list[Difference], todo: list[Any]) -> None:
-    """The differences of two nodes themselves; their children are left to do."""
-    same_type = one.spec.type is other.spec.type
-    if not same_type:
-        names = [level_text(one), level_text(other)]
-        if names[0] == names[1]:
-            names = [
-                f"{name}, of the class {full_name(level)}" for name, level in zip(names, (one, other), strict=True)
-            ]
-            names[1] += " (another class)" if names[0] == names[1] else ""
-        found.append(Difference(path_of(way), "type", names[0], names[1]))
-        if not any(one.kind in family and other.kind in family for family in (SEQUENCES, MAPPINGS)):
+    def compare_leaves_below(self, way: Way, one: int, other: int) -> None:
+        """The differences in the leaves of two containers of one structure."""
+        if not self.leaves:
             return
-    else:
-        found.extend(Difference(path_of(way), "context", *texts) for texts in context_differences(one, other, rules))
-    paired = None if by_place(one) and by_place(other) else paired_by_key(way, one, other, rules, found)
-    if paired is None:
-        if same_type and len(one.children) != len(other.children):
-            found.append(Difference(path_of(way), "length", level_text(one), level_text(other)))
-        pairs = zip(one.keys, one.children, other.children, strict=False)
-        paired = [((way, key), x, y, None) for key, x, y in pairs]
-    todo.extend(reversed(paired))
+        first, shift = self.a.first_leaves[one], self.b.first_leaves[other] - self.a.first_leaves[one]
+        differing = (
+            (leaf, texts)
+            for leaf in range(first, first + self.a.num_leaves(one))
+            if (texts := leaf_difference(self.a.leaves[leaf], self.b.leaves[leaf + shift])) is not None
+        )
+        for place, texts in ways_to(self.a, way, one, differing):
+            self.found.append(Difference.at(place, "leaf", *texts))
 
+    # --- containers ---------------------------------------------------------------------------------------------------
 
-def full_name(level: Level) -> str:
-    cls: Any = level.spec.type
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def by_place(level: Level) -> bool:
-    """Whether the children are told apart by nothing but their places."""
-    return level.kind in SEQUENCES or all(type(key) is FlattenedIndexKey for key in level.keys)
-
-
-def paired_by_key(way: Way, one: Level, other: Level, rules: Rules, found: list[Difference]) -> list[Any] | None:
-    """Pairs of children with the same key, and, in their places, the differences where there is no pair.
-
-    None where the keys do not tell the children apart.
-    """
-    mine = dict(zip(map(table_key, one.keys), zip(one.keys, one.children, strict=True), strict=True))
-    others = dict(zip(map(table_key, other.keys), zip(other.keys, other.children, strict=True), strict=True))
-    if len(mine) < len(one.keys) or len(others) < len(other.keys):
-        return None
-    found.extend(order_difference(way, mine, others))
-    work: list[Any] = []
-    for known, (key, child) in mine.items():
-        if known in others:
-            work.append(((way, key), child, others[known][1], None))
+    def compare_nodes(self, way: Way, one: int, other: int) -> list[Work]:
+        """Finds the differences of two containers themselves; their children are left to do."""
+        a, b = self.a, self.b
+        same_type = a.class_of(one) is b.class_of(other)
+        if not same_type:
+            self.found.append(Difference.at(way, "type", *self.told_apart(one, other)))
+            if not any(a.kinds[one] in family and b.kinds[other] in family for family in (SEQUENCES, MAPPINGS)):
+                return []
         else:
-            present = node_text(child, rules.level(child))
-            work.append((None, None, None, Difference(path_of((way, key)), "only_a", present, None)))
-    for known, (key, child) in others.items():
-        if known not in mine:
-            present = node_text(child, rules.level(child))
-            work.append((None, None, None, Difference(path_of((way, key)), "only_b", None, present)))
-    return work
+            self.compare_contexts(way, one, other)
+        (make, names), (_, others) = a.names(one), b.names(other)
+        if not same_names(names, others):
+            paired = self.paired_by_key(way, one, other)
+            if paired is not None:
+                return paired
+        if same_type and a.arities[one] != b.arities[other]:
+            self.found.append(Difference.at(way, "length", node_text(a, one), node_text(b, other)))
+        pairs = zip(names, children(a, one), children(b, other), strict=False)
+        return [work for name, x, y in pairs for work in self.compared((way, make, name), x, y)]
+
+    def compared(self, step: Step, one: Child, other: Child) -> list[Work]:
+        """What is left to do for two things in one place; nothing where they are equal. Leaves are compared at once."""
+        if one < 0 and other < 0:
+            texts = leaf_difference(self.a.leaves[~one], self.b.leaves[~other]) if self.leaves else None
+            return [] if texts is None else [(None, 0, 0, Difference.at(taken(step), "leaf", *texts))]
+        if not self.leaves and one >= 0 and other >= 0 and self.numbers[0][one] == self.numbers[1][other]:
+            return []
+        return [(taken(step), one, other, None)]
+
+    def paired_by_key(self, way: Way, one: int, other: int) -> list[Work] | None:
+        """Pairs of children with the same key, and, in their places, the differences where there is no pair.
+
+        None where the keys do not tell the children apart.
+        """
+        (make, names), (make_other, other_names) = self.a.names(one), self.b.names(other)
+        mine = table(make, names, children(self.a, one))
+        others = table(make_other, other_names, children(self.b, other))
+        if len(mine) < self.a.arities[one] or len(others) < self.b.arities[other]:
+            return None
+        order = order_difference((make, mine), (make_other, others))
+        if order is not None:
+            self.found.append(Difference.at(way, "order", *order))
+        work: list[Work] = []
+        for known, (name, child) in mine.items():
+            pair = others.get(known)
+            if pair is None:
+                text = child_text(self.a, child)
+                work.append((None, 0, 0, Difference.at((way, make(name)), "only_a", text, None)))
+            else:
+                work += self.compared((way, make, name), child, pair[1])
+        for known, (name, child) in others.items():
+            if known not in mine:
+                text = child_text(self.b, child)
+                work.append((None, 0, 0, Difference.at((way, make_other(name)), "only_b", None, text)))
+        return work
+
+    def told_apart(self, one: Child, other: Child) -> tuple[str, str]:
+        """The texts of two things that stand in one place and are of different classes."""
+        a, b = self.a, self.b
+        texts = child_text(a, one), child_text(b, other)
+        if one >= 0 and other >= 0:
+            if texts[0] != texts[1]:
+                return texts
+            # Classes of one name are told apart by their modules.
+            names = [
+                f"{text}, of the class {full_name(tree.class_of(node))}"
+                for text, tree, node in zip(texts, (a, b), (one, other), strict=True)
+            ]
+            return names[0], names[1] + (" (another class)" if names[0] == names[1] else "")
+        if one >= 0:
+            texts = texts[0], stranger_text(b.leaves[~other], a.class_of(one))
+        else:
+            texts = stranger_text(a.leaves[~one], b.class_of(other)), texts[1]
+        if texts[0] != texts[1]:
+            return texts
+        classes: list[Any] = [
+            tree.class_of(child) if child >= 0 else type(tree.leaves[~child]) for tree, child in ((a, one), (b, other))
+        ]
+        return by_module(classes[0], classes[1])
+
+    def compare_contexts(self, way: Way, one: int, other: int) -> None:
+        """What differs between two nodes of one class beside their children."""
+        kind = self.a.kinds[one]
+        first, second = self.a.own_slots(one), self.b.own_slots(other)
+        names, values = ["the context "], [(first[-2:-1], second[-2:-1])]
+        if kind in (DEFAULTDICT, DEQUE):
+            names, values = ["default_factory=" if kind == DEFAULTDICT else "maxlen="], [(first, second)]
+        elif kind == STATIC:
+            names, values = [""], [(first[1:], second[1:])]
+        elif kind == DATACLASS:
+            names = [f"{field}=" for field in self.a.registration(one).meta_fields]
+            values = [((x,), (y,)) for x, y in zip(first[1], second[1], strict=True)]
+        elif kind != CUSTOM:
+            return
+        owner = children_text(STATIC, self.a.class_of(one), 0)
+        for name, ((x,), (y,)) in zip(names, values, strict=False):
+            texts = value_difference(x, y)
+            if texts is not None:
+                shown = [f"{owner} with {name}{text}" if name else text for text in texts]
+                self.found.append(Difference.at(way, "context", shown[0], shown[1]))
 
 
-def order_difference(way: Way, mine: dict[Any, Any], others: dict[Any, Any]) -> list[Difference]:
-    """The difference where the keys that both sides have come in another order."""
+# --- structures in numbers --------------------------------------------------------------------------------------------
+
+
+def structure_numbers(tree: FlatTree, numbers: dict[Any, int]) -> array[int]:
+    """For every container a number that only containers of the same structure have."""
+    from array import array
+
+    found = array("Q", bytes(8 * len(tree.kinds)))
+    # From the last node to the first: the nodes at the top of the stack are the children of the one that comes.
+    finished: list[int] = []
+    for node in range(len(tree.kinds) - 1, -1, -1):
+        kind, missing = tree.kinds[node], tree.arities[node]
+        if kind == LEAVES:
+            finished.append(-missing)
+            continue
+        below: list[int] = []
+        while missing > 0:
+            child = finished.pop()
+            below.append(child)
+            missing -= 1 if child > 0 else -child
+        number = number_of((kind, own_values(tree, node), tuple(below)), numbers)
+        if number is None:
+            own = tuple(map(id, tree.own_slots(node)[:2]))
+            number = numbers.setdefault((kind, own, tuple(below)), len(numbers) + 1)
+        found[node] = number
+        finished.append(number)
+    return found
+
+
+def number_of(mark: Any, numbers: dict[Any, int]) -> int | None:
+    """The number of a structure; None where its context can't be compared."""
+    try:
+        return numbers.setdefault(mark, len(numbers) + 1)
+    except Exception:
+        return None
+
+
+def own_values(tree: FlatTree, node: int) -> Any:
+    """What two containers of one structure have in common, as a value that compares as contexts and keys do."""
+    kind = tree.kinds[node]
+    if kind in (LIST, TUPLE, NONE):
+        return None
+    if kind in MAPPINGS:
+        keys = tree.dict_keys(node)
+        types = set(map(type, keys))
+        exact = keys if types <= {str} else tuple(map(MappingKey, keys))
+        return (MappingKey(tree.own_slots(node)[0]), exact) if kind == DEFAULTDICT else exact
+    if kind == NAMEDTUPLE:
+        return tree.class_of(node)
+    slots = tree.own_slots(node)
+    return MappingKey(slots[0]) if kind == DEQUE else (tree.class_of(node), MappingKey(slots[1]))
+
+
+# --- children ---------------------------------------------------------------------------------------------------------
+
+
+def children(tree: FlatTree, node: int) -> list[Child]:
+    found: list[Child] = []
+    child, end = node + 1, tree.ends[node]
+    while child < end:
+        if tree.kinds[child] == LEAVES:
+            first = tree.first_leaves[child]
+            found.extend(range(~first, ~(first + tree.arities[child]), -1))
+        else:
+            found.append(child)
+        child = tree.ends[child]
+    return found
+
+
+def taken(step: Step) -> Way:
+    return None if step is None else (step[0], step[1](step[2]))
+
+
+def same_names(names: Any, others: Any) -> bool:
+    """Whether children can be paired by their places, as far as that is quick to see."""
+    if type(names) is range or type(others) is range:
+        return type(names) is type(others)
+    return set(map(type, names)) <= {str} >= set(map(type, others)) and tuple(names) == tuple(others)
+
+
+def table(make: Any, names: Any, found: list[Child]) -> dict[Any, tuple[Any, Child]]:
+    """The names and children of a container by what its keys are compared by."""
+    pairs = zip(names, found, strict=True)
+    if make is MappingKey and set(map(type, names)) <= {str}:
+        return dict(zip(names, pairs, strict=True))
+    return {table_key(make(name)): (name, child) for name, child in pairs}
+
+
+def table_key(key: Any) -> Any:
+    """What a key is looked up by: the str of a dict's key, else the key itself, or its text where it has no hash."""
+    if type(key) is MappingKey and type(key.key) is str:
+        return key.key
+    try:
+        hash(key)
+    except Exception:
+        return type(key), key_text(key)
+    return key
+
+
+def order_difference(one: Table, other: Table) -> tuple[str, str] | None:
+    """The texts of the keys that both sides have, where they come in another order."""
+    (_, mine), (_, others) = one, other
     orders = [known for known in mine if known in others], [known for known in others if known in mine]
     # The keys before the first one out of place say nothing.
     first = next((place for place, pair in enumerate(zip(*orders, strict=True)) if pair[0] != pair[1]), None)
     if first is None:
-        return []
-    texts = [listed((key_text(mine[known][0]) for known in order[first:]), len(order) - first) for order in orders]
-    return [Difference(path_of(way), "order", texts[0], texts[1])]
-
-
-def table_key(key: Any) -> Any:
-    """What a key is looked up by: the key itself, or its text where it has no hash."""
-    try:
-        hash(key)
-    except TypeError:
-        return str(key)
-    return key
-
-
-def context_differences(one: Level, other: Level, rules: Rules) -> list[tuple[str, str]]:
-    """What differs between two nodes of one class beside their children."""
-    kind, first, second = one.kind, one.spec.context, other.spec.context
-    names = [""]
-    values = [(first, second)]
-    if kind in ("dict", "ordereddict"):
-        return []
-    if kind == "defaultdict":
-        names, values = ["default_factory="], [(first[0], second[0])]
-    elif kind == "deque":
-        names = ["maxlen="]
-    elif kind == "custom":
-        names = ["context="]
-    elif kind == "dataclass":
-        registration = lookup(one.spec.type, rules.namespace) if one.spec.type is not None else None
-        fields = registration.meta_fields if registration is not None else ()
-        names = [f"{field}=" for field in fields]
-        values = list(zip(first, second, strict=True))
-    texts: list[tuple[str, str]] = []
-    for name, (x, y) in zip(names, values, strict=False):
-        pair = value_difference(x, y)
-        if pair is not None:
-            texts.append((name + pair[0], name + pair[1]))
-    return texts
-
-
-def value_difference(one: Any, other: Any) -> tuple[str, str] | None:
-    """The texts of two values that are not equal as contexts and keys are: by exact type and value."""
-    reason = None
-    try:
-        if one is other or MappingKey(one) == MappingKey(other):
-            return None
-    except Exception as error:
-        reason = reason_of(error)
-    texts = short(one), short(other)
-    if reason is not None:
-        return texts[0], f"{texts[1]}, and the two can't be compared ({reason})"
-    return texts if texts[0] != texts[1] else (texts[0], "another one that prints alike")
-
-
-def reason_of(error: Exception) -> str:
-    # The comparison is that of keys, and what it raises speaks of a key.
-    return shorten(error_text(error).replace("this key holds an object of class", "class"))
-
-
-def short(value: Any) -> str:
-    return leaf_text(value) if array_facts(value) is not None else value_text(value)
-
-
-def leaf_difference(one: Any, other: Any) -> tuple[str, str] | None:
-    """The texts of two leaves that are not equal."""
-    if one is other:
         return None
-    if type(one) is not type(other):
-        texts = leaf_text(one), leaf_text(other)
-        return texts if texts[0] != texts[1] else by_module(one, other)
-    facts = array_facts(one), array_facts(other)
-    if facts[0] is None or facts[1] is None:
-        return value_difference(one, other)
-    if facts[0] != facts[1]:
-        return leaf_text(one), leaf_text(other)
-    try:
-        remark = elements_that_differ(one, other, facts[0][0])
-    except Exception as error:
-        remark = f"{leaf_text(other)}, and the two can't be compared ({reason_of(error)})"
-    return None if remark is None else (leaf_text(one), remark)
+    texts = [
+        listed((key_text(make(known_by[known][0])) for known in order[first:]), len(order) - first)
+        for order, (make, known_by) in zip(orders, (one, other), strict=True)
+    ]
+    return texts[0], texts[1]
 
 
-def elements_that_differ(one: Any, other: Any, shape: tuple[Any, ...]) -> str | None:
-    """How two arrays of one shape and dtype differ. The operators are those that all libraries have."""
-    same = (one == other) | ((one != one) & (other != other))
-    if not hasattr(same, "sum"):  # a stand-in without elements, such as a shape with a dtype
-        return None if same else "another one of the same shape and dtype"
-    total = 1
-    for size in shape:
-        total *= int(size)
-    differing = total - int(same.sum())
-    return f"the same with {differing} of {total} elements different" if differing else None
+def ways_to(tree: FlatTree, way: Way, node: int, leaves: Iterator[tuple[int, Any]]) -> Iterator[tuple[Way, Any]]:
+    """The ways to leaves below a node, which come in order, each with what came with it."""
+    # The open containers: the way to it, where its leaves end, its names, and the next child with its place.
+    open_nodes: list[list[Any]] = [
+        [way, tree.first_leaves[node] + tree.num_leaves(node), tree.names(node), node + 1, 0]
+    ]
+    for leaf, found in leaves:
+        while leaf >= open_nodes[-1][1]:
+            open_nodes.pop()
+        while True:
+            level = open_nodes[-1]
+            child: int
+            way, _, (make, names), child, place = level
+            end = tree.first_leaves[child] + tree.num_leaves(child)
+            is_run = tree.kinds[child] == LEAVES
+            if is_run and leaf < end:
+                yield (way, make(names[place + leaf - tree.first_leaves[child]])), found
+                break
+            level[3], level[4] = tree.ends[child], place + (tree.arities[child] if is_run else 1)
+            if leaf < end:
+                open_nodes.append([(way, make(names[place])), end, tree.names(child), child + 1, 0])
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def child_text(tree: FlatTree, child: Child) -> str:
+    return leaf_text(tree.leaves[~child]) if child < 0 else node_text(tree, child)
+
+
+def node_text(tree: FlatTree, node: int) -> str:
+    return children_text(tree.kinds[node], tree.class_of(node), tree.arities[node])

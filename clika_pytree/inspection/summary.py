@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import tree_structure
+from clika_pytree._native import MappingKey
+from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import array_facts, class_of, key_text, shorten
+from clika_pytree.wording import PATH_ENDS, PLAIN, array_facts, class_of, key_text, short_name
 
-from .levels import Rules
+from .flat_tree import MAPPINGS, FlatTree
+from .folding import folded, text_of_group
+from .table import SummaryRow, Totals, TreeSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,98 +17,13 @@ if TYPE_CHECKING:
 
     from clika_pytree.typing import IsLeaf, Namespace
 
-SHORTEST_RUN = 3
-MOST_KEYS = 12
-COLUMNS = ("path", "leaves", "type", "shape", "dtype", "bytes")
-TO_THE_RIGHT = ("leaves", "bytes")
+    from .folding import Group, Runs
+    from .table import Leaf
 
+    # The way to a row: how many keys, the first few of their texts, the last one, and the way to the parent.
+    Way = tuple[int, tuple[str, ...], str, "Way | None"]
 
-class SummaryRow:
-    """One line of a summary: a leaf, or the leaves that stand in one place of siblings that look alike.
-
-    Attributes:
-        path: The key path as text; `['h'][0…11].w` stands for the leaves of twelve siblings.
-        count: How many leaves the line stands for.
-        type: The name of their class.
-        shape: Their shape, None for leaves that are no arrays.
-        dtype: Their dtype as text, or None.
-        nbytes: The bytes of one of them, or None.
-    """
-
-    __slots__ = ("count", "dtype", "nbytes", "path", "shape", "type")
-
-    def __init__(self, path: str, count: int, leaf: Leaf) -> None:
-        self.path, self.count = path, count
-        self.type, self.shape, self.dtype, self.nbytes = leaf
-
-    def cells(self) -> tuple[str, ...]:
-        shape = (
-            "" if self.shape is None else shorten(f"({', '.join(map(str, self.shape))}{',' * (len(self.shape) == 1)})")
-        )
-        nbytes = "" if self.nbytes is None else bytes_text(self.count * self.nbytes)
-        return (self.path or "the root", f"{self.count:,}", self.type, shape, self.dtype or "", nbytes)
-
-    def __repr__(self) -> str:
-        return f"SummaryRow({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
-
-
-class TreeSummary:
-    """What is in a tree; printed, it is a table, in a notebook too.
-
-    Attributes:
-        rows: The lines of the table.
-        hidden_rows: How many lines were left out at the end.
-        num_leaves: The leaves of the tree.
-        num_arrays: Those that have a shape and a dtype; one that stands in several places counts once.
-        num_elements: The elements of these arrays.
-        nbytes: Their bytes.
-    """
-
-    def __init__(self, rows: tuple[SummaryRow, ...], hidden_rows: int, totals: Totals) -> None:
-        self.rows, self.hidden_rows = rows, hidden_rows
-        self.num_leaves, self.num_arrays = totals.leaves, len(totals.seen)
-        self.num_elements, self.nbytes, self._repeated = totals.elements, totals.nbytes, totals.repeated
-
-    def _totals(self) -> str:
-        text = f"{counted(self.num_leaves, 'leaf', 'leaves')}, {counted(self.num_arrays, 'array', 'arrays')}"
-        if self.num_arrays:
-            text += f" of {counted(self.num_elements, 'element', 'elements')}, {bytes_text(self.nbytes)}"
-        if self._repeated:
-            places = counted(self._repeated, "more place", "more places")
-            text += f"; an array that stands in several places is counted once ({places})"
-        return text
-
-    def _more(self) -> list[str]:
-        return [f"… and {counted(self.hidden_rows, 'more line', 'more lines')}"] if self.hidden_rows else []
-
-    def __repr__(self) -> str:
-        cells = [COLUMNS, *(row.cells() for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(
-                text.rjust(width) if name in TO_THE_RIGHT else text.ljust(width)
-                for text, width, name in zip(line, widths, COLUMNS, strict=True)
-            ).rstrip()
-            for line in cells
-        ]
-        if not self.rows:
-            lines = []
-        return "\n".join([*lines, *self._more(), self._totals()])
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        def line(texts: Sequence[str], tag: str) -> str:
-            return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
-
-        body = "".join(line(row.cells(), "td") for row in self.rows)
-        foot = "<br>".join(map(escape, [*self._more(), self._totals()]))
-        head = line(COLUMNS, "th")
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{foot}</p>"
-
-
-if TYPE_CHECKING:
-    Leaf = tuple[str, "tuple[Any, ...] | None", "str | None", "int | None"]
+MOST_KEYS = 2 * PATH_ENDS
 
 
 def tree_summary(
@@ -118,8 +36,9 @@ def tree_summary(
 ) -> TreeSummary:
     """A table of the leaves of a tree: paths, types, shapes, dtypes and bytes, with totals.
 
-    Three or more siblings in a row that look alike, such as the layers of a model, are one group of lines; their keys
-    are written `[0…11]`. Arrays are known by having a shape and a dtype, whichever library they are of, and none is
+    Three or more siblings that look alike and are told apart by a number, such as the layers of a model, are one group
+    of lines; their keys are written `[0…11]`, in a flat state dict `['h.0…11.weight']`. Of other siblings only long
+    rows are put together. Arrays are known by having a shape and a dtype, whichever library they are of, and none is
     asked for its values.
 
     Args:
@@ -139,172 +58,196 @@ def tree_summary(
     Example:
         >>> from clika_pytree import pytree
         >>> pytree.tree_summary({"layers": [{"w": 0.5, "b": None}] * 12, "name": "net"})
-        path                 leaves  type      shape  dtype  bytes
-        ['layers'][0…11]['w']    12  float
-        ['layers'][0…11]['b']    12  NoneType
-        ['name']                  1  str
+        path                   leaves  type
+        ['layers'][0…11]['w']      12  float
+        ['layers'][0…11]['b']      12  NoneType
+        ['name']                    1  str
         25 leaves, 0 arrays
     """
-    rules = Rules(is_leaf, none_is_leaf, namespace)
-    tree_structure(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)  # refuses circles
-    totals = Totals()
-    root = surveyed(tree, rules, totals)
+    survey = Survey(FlatTree(tree, is_leaf, none_is_leaf, namespace))
     rows: list[SummaryRow] = []
-    for row in rows_of(root):
+    for row in survey.rows():
         if max_rows is not None and len(rows) >= max_rows:
             break
         rows.append(row)
-    return TreeSummary(tuple(rows), root.num_rows - len(rows), totals)
+    return TreeSummary(tuple(rows), survey.num_rows() - len(rows), len(survey.tree.leaves), survey.totals)
 
 
-class Totals:
-    def __init__(self) -> None:
-        self.leaves = self.elements = self.nbytes = self.repeated = 0
-        self.seen: set[int] = set()
+class Survey:
+    """What the parts of a tree look like. Each look has a number, and a leaf or the groups of its children once."""
 
-    def add(self, value: Any, leaf: Leaf) -> None:
-        self.leaves += 1
-        _, shape, _, nbytes = leaf
-        if shape is None:
-            return
-        if id(value) in self.seen:
-            self.repeated += 1
-            return
-        self.seen.add(id(value))
-        self.nbytes += nbytes or 0
-        self.elements += product(shape) or 0
+    def __init__(self, tree: FlatTree) -> None:
+        self.tree, self.totals = tree, Totals()
+        self.numbers: dict[Any, int] = {}
+        self.leaves: dict[int, Leaf] = {}
+        # Of containers: one that looks so, what its children look like, and how many rows they are.
+        self.nodes: dict[int, tuple[int, list[Group], int]] = {}
+        tree.open()
+        self.root = self.survey()
 
+    def num_rows(self) -> int:
+        return self.rows_of(self.root)
 
-class Part:
-    """A node or leaf of the tree as the table sees it. Parts that look alike have one `look`."""
+    def rows_of(self, look: int) -> int:
+        return self.nodes[look][2] if look in self.nodes else 1
 
-    __slots__ = ("groups", "key", "leaf", "look", "num_rows")
-
-    def __init__(self, key: Any, look: int, leaf: Leaf | None, groups: list[list[Part]]) -> None:
-        self.key, self.look, self.leaf, self.groups = key, look, leaf, groups
-        self.num_rows: int = 1 if leaf is not None else sum(group[0].num_rows for group in groups)
-
-
-def surveyed(tree: Any, rules: Rules, totals: Totals) -> Part:
-    """The parts of a tree, from the leaves up, on a stack of our own."""
-    looks: dict[Any, int] = {}
-    # The open nodes: key, class, keys and children still to come, parts done.
-    done: list[Part] = []
-    open_nodes: list[tuple[Any, type, Iterator[tuple[Any, Any]], list[Part]]] = []
-    coming: Iterator[tuple[Any, Any]] = iter([(None, tree)])
-    parts = done
-    while True:
-        for key, child in coming:
-            level = rules.level(child)
-            if level is None:
-                leaf = leaf_facts(child)
-                totals.add(child, leaf)
-                parts.append(Part(key, looks.setdefault(leaf, len(looks)), leaf, []))
+    def survey(self) -> int:
+        """The look of the root, found from the last node to the first."""
+        tree = self.tree
+        looks = self.looks_of_leaves()
+        # The nodes whose parent is still to come: the look of a container, or those of a row of leaves.
+        finished: list[int | list[tuple[int, int]]] = []
+        for node in range(len(tree.kinds) - 1, -1, -1):
+            arity = tree.arities[node]
+            if tree.kinds[node] == LEAVES:
+                first = tree.first_leaves[node]
+                finished.append(run_lengths(looks[first : first + arity]))
                 continue
-            open_nodes.append((key, class_of(child), coming, parts))
-            coming, parts = iter(list(zip(level.keys, level.children, strict=True))), []
-            break
-        else:
-            if not open_nodes:
-                return done[0]
-            finished = parts
-            key, cls, coming, parts = open_nodes.pop()
-            look = (cls, *((key_text(part.key), part.look) for part in finished))
-            parts.append(Part(key, looks.setdefault(look, len(looks)), None, grouped(finished)))
+            runs: list[tuple[int, int]] = []
+            while arity > 0:
+                child = finished.pop()
+                if isinstance(child, int):
+                    add_run(runs, child, 1)
+                    arity -= 1
+                elif runs:
+                    for look, count in child:
+                        add_run(runs, look, count)
+                        arity -= count
+                else:
+                    runs = child
+                    arity -= sum(count for _, count in child)
+            finished.append(self.look_of_node(node, runs))
+        root = finished.pop()
+        return root if isinstance(root, int) else root[0][0]
+
+    def looks_of_leaves(self) -> list[int]:
+        by_type: dict[type, int] = {}
+
+        def look_of(leaf: Any) -> int:
+            facts = self.facts_of(leaf)
+            look = self.numbers.setdefault(facts, len(self.numbers) + 1)
+            self.leaves[look] = facts
+            if class_of(leaf) in PLAIN:  # instances of these have no attributes of their own
+                by_type[class_of(leaf)] = look
+            return look
+
+        known = by_type.get
+        return [known(class_of(leaf)) or look_of(leaf) for leaf in self.tree.leaves]
+
+    def facts_of(self, leaf: Any) -> Leaf:
+        name = short_name(class_of(leaf))
+        facts = None if class_of(leaf) in PLAIN else array_facts(leaf)
+        if facts is None:
+            return name, None, None, None
+        shape, dtype = facts
+        elements = product(shape)
+        nbytes = bytes_of(leaf, elements)
+        self.totals.add(leaf, elements, nbytes)
+        return name, shape, dtype, nbytes
+
+    def look_of_node(self, node: int, runs: Runs) -> int:
+        tree = self.tree
+        kind = tree.kinds[node]
+        names: Any = None
+        if kind in MAPPINGS:
+            names = comparable(tree.dict_keys(node))
+        elif kind == CUSTOM:
+            make, entries = tree.names(node)
+            names = entries if type(entries) is range else tuple([key_text(make(entry)) for entry in entries])
+        look = self.numbers.setdefault(
+            (kind, tree.class_of(node) if kind >= NAMEDTUPLE else None, names, tuple(runs)), len(self.numbers) + 1
+        )
+        if look not in self.nodes:
+            _, names = tree.names(node)
+            groups = folded(runs, None if type(names) is range else names)
+            self.nodes[look] = node, groups, sum(self.rows_of(group.look) for group in groups)
+        return look
+
+    def rows(self) -> Iterator[SummaryRow]:
+        """The lines of the table, one by one."""
+        if self.root in self.leaves:
+            yield SummaryRow((), 1, self.leaves[self.root])
+            return
+        # The open containers: what is still to come of their groups, and the way and the count that lead to them.
+        todo: list[tuple[int, Iterator[Group], Way | None, int]] = [self.opened(self.root, None, 1)]
+        while todo:
+            node, groups, way, count = todo[-1]
+            for group in groups:
+                further, number = longer(way, text_of_group(group, *self.tree.names(node))), count * group.count
+                if group.look in self.leaves:
+                    yield SummaryRow(texts_of(further), number, self.leaves[group.look])
+                else:
+                    todo.append(self.opened(group.look, further, number))
+                    break
+            else:
+                todo.pop()
+
+    def opened(self, look: int, way: Way | None, count: int) -> tuple[int, Iterator[Group], Way | None, int]:
+        node, groups, _ = self.nodes[look]
+        return node, iter(groups), way, count
 
 
-def grouped(parts: list[Part]) -> list[list[Part]]:
-    """Neighbours that look alike, in groups; groups of fewer than three are taken apart again."""
-    runs: list[list[Part]] = []
-    for part in parts:
-        if runs and runs[-1][0].look == part.look:
-            runs[-1].append(part)
-        else:
-            runs.append([part])
-    groups: list[list[Part]] = []
-    for run in runs:
-        groups.extend([run] if len(run) >= SHORTEST_RUN else [[part] for part in run])
-    return groups
+def run_lengths(looks: list[int]) -> list[tuple[int, int]]:
+    runs: list[tuple[int, int]] = []
+    start = 0
+    for end, look in enumerate(looks):
+        if look != looks[start]:
+            runs.append((looks[start], end - start))
+            start = end
+    runs.append((looks[start], len(looks) - start))
+    return runs
 
 
-def rows_of(root: Part) -> Iterator[SummaryRow]:
-    """The lines of the table, one by one."""
-    # A way is the text of a key, behind the way to its parent.
-    todo: list[tuple[Part, Any, int]] = [(root, None, 1)]
-    while todo:
-        part, way, count = todo.pop()
-        if part.leaf is not None:
-            yield SummaryRow(text_of(way), count, part.leaf)
-            continue
-        for group in reversed(part.groups):
-            text = key_text(group[0].key)
-            if len(group) > 1:
-                text = run_text(text, key_text(group[-1].key))
-            todo.append((group[0], (way, text), count * len(group)))
+def add_run(runs: list[tuple[int, int]], look: int, count: int) -> None:
+    if runs and runs[-1][0] == look:
+        runs[-1] = look, runs[-1][1] + count
+    else:
+        runs.append((look, count))
 
 
-def run_text(first: str, last: str) -> str:
-    """`[0…11]` for the keys `[0]` to `[11]`."""
-    return f"{first[:-1]}…{last[1:]}" if first.startswith("[") and last.startswith("[") else f"{first}…{last}"
+def comparable(keys: Sequence[Any]) -> tuple[Any, ...]:
+    """The keys of a dict as a reader tells them apart: to him 1 and True are two."""
+    types = set(map(type, keys))
+    return tuple(keys) if len(types) <= 1 and types <= {int, str} else tuple(map(key_text, map(MappingKey, keys)))
 
 
-def text_of(way: Any) -> str:
-    texts: list[str] = []
-    while way is not None:
-        way, text = way
-        texts.append(text)
-    texts.reverse()
-    if len(texts) > MOST_KEYS:
-        half = MOST_KEYS // 2
-        texts = [*texts[:half], f"…({len(texts) - MOST_KEYS} more)…", *texts[-half:]]
-    return "".join(texts)
+def longer(way: Way | None, text: str) -> Way:
+    if way is None:
+        return 1, (text,), text, None
+    depth, first, _, _ = way
+    return depth + 1, first if depth >= MOST_KEYS else (*first, text), text, way
 
 
-def leaf_facts(value: Any) -> Leaf:
-    name = type(value).__name__
-    facts = array_facts(value)
-    if facts is None:
-        return name, None, None, None
-    shape, dtype = facts
-    try:
-        hash(shape)
-    except TypeError:  # sizes of some library that are no numbers
-        shape = tuple(map(str, shape))
-    return name, shape, dtype, bytes_of(value, shape)
+def texts_of(way: Way) -> tuple[str, ...]:
+    """The texts of the keys; the middle of a long way is left out."""
+    depth, first, _, _ = way
+    if depth <= MOST_KEYS:
+        return first
+    half = MOST_KEYS // 2
+    last: list[str] = []
+    step: Way | None = way
+    while step is not None and len(last) < half:
+        last.append(step[2])
+        step = step[3]
+    return (*first[:half], f"…({depth - 2 * half} more)…", *reversed(last))
 
 
-def bytes_of(value: Any, shape: tuple[Any, ...]) -> int | None:
+def bytes_of(value: Any, elements: int | None) -> int | None:
     """The bytes of an array; None where its library does not say, or where a size is no number yet."""
     try:
         return int(value.nbytes)
     except Exception:
-        size = product(shape)
+        pass
     try:
-        return None if size is None else size * int(value.dtype.itemsize)
+        return None if elements is None else elements * int(value.dtype.itemsize)
     except Exception:
         return None
 
 
-def product(shape: tuple[Any, ...]) -> int | None:
+def product(shape: tuple[int | str, ...]) -> int | None:
     total = 1
-    try:
-        for size in shape:
-            total *= int(size)
-    except Exception:
-        return None
+    for size in shape:
+        if isinstance(size, str):
+            return None
+        total *= size
     return total
-
-
-def counted(number: int, one: str, several: str) -> str:
-    return f"{number:,} {one if number == 1 else several}"
-
-
-def bytes_text(number: int) -> str:
-    if number < 1024:
-        return f"{number} B"
-    size = float(number)
-    for unit in ("KiB", "MiB", "GiB"):
-        size /= 1024
-        if size < 1024:
-            return f"{size:.1f} {unit}"
-    return f"{size / 1024:.1f} TiB"

@@ -1,0 +1,152 @@
+"""One difference between two trees, and all of them, as data and in print."""
+
+from __future__ import annotations
+
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import cut_path, key_text, path_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any, Literal, TypeAlias
+
+    from clika_pytree.typing import KeyPath
+
+    DifferenceKind: TypeAlias = Literal["type", "length", "only_a", "only_b", "order", "context", "leaf"]
+    # A path while walking: the way to the parent, and a key. Written out only where it is shown.
+    Way: TypeAlias = "tuple[Way, Any] | None"
+
+MOST_LINES = 30
+# What is put together in print: differences in siblings that are told apart by a number.
+SHORTEST_RUN = 3
+MOST_FOLDED = 10_000
+DEEPEST_FOLDED = 32
+
+
+class Difference:
+    """One difference between two trees.
+
+    Attributes:
+        path: Where it is, as a tuple of keys.
+        kind: "type": other classes, or a leaf on one side; "length": another number of children; "only_a", "only_b":
+            a child that the other side does not have; "order": the same keys in another order; "context": another
+            context, `maxlen`, factory, meta field or static value; "leaf": leaves that are not equal.
+        a: What stands there in the first tree, as short text; None for "only_b".
+        b: What stands there in the second tree; None for "only_a".
+    """
+
+    __slots__ = ("_way", "a", "b", "kind")
+    __match_args__ = ("path", "kind", "a", "b")
+
+    def __init__(self, path: KeyPath, kind: DifferenceKind, a: str | None, b: str | None) -> None:
+        self._way: Way = None
+        for key in path:
+            self._way = self._way, key
+        self.kind, self.a, self.b = kind, a, b
+
+    @classmethod
+    def at(cls, way: Way, kind: DifferenceKind, a: str | None, b: str | None) -> Difference:
+        """The difference at a place of a walk: differences far down share the way that leads to them."""
+        made = cls.__new__(cls)
+        made._way, made.kind, made.a, made.b = way, kind, a, b
+        return made
+
+    @property
+    def path(self) -> KeyPath:
+        return self._last_keys(None)
+
+    def _last_keys(self, most: int | None) -> KeyPath:
+        """The keys from the root down, or as many of the last ones."""
+        keys: list[Any] = []
+        way = self._way
+        while way is not None and (most is None or len(keys) < most):
+            way, key = way
+            keys.append(key)
+        return tuple(reversed(keys))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Difference):
+            return NotImplemented
+        return (self.kind, self.a, self.b, self.path) == (other.kind, other.a, other.b, other.path)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.kind, self.a, self.b))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Difference, (self.path, self.kind, self.a, self.b)
+
+    def __repr__(self) -> str:
+        return f"Difference({path_text(self.path)!r}, {self.kind!r}, a={self.a!r}, b={self.b!r})"
+
+    def __str__(self) -> str:
+        return f"{path_text(self.path) or 'the root'}: {self.what()}"
+
+    def what(self) -> str:
+        """The difference without its place."""
+        if self.kind == "only_a":
+            return f"only in a, which has {self.a}"
+        if self.kind == "only_b":
+            return f"only in b, which has {self.b}"
+        if self.kind == "order":
+            return f"the keys come in another order: a has {self.a}; b has {self.b}"
+        return f"a has {self.a}, b has {self.b}"
+
+
+class TreeDiff(tuple[Difference, ...]):
+    """The differences between two trees: a tuple that prints one a line, and is false where there are none.
+
+    In print, the same difference in siblings that are told apart by a number, such as the layers of a model, is one
+    line: `['layers'][0…11]['w']`.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no differences"
+        lines, shown = [f"{len(self):,} difference{'s' if len(self) > 1 else ''}:"], 0
+        for text, count in folded_lines(self[:MOST_FOLDED]):
+            if len(lines) > MOST_LINES:
+                break
+            lines.append(f"  {text}")
+            shown += count
+        if shown < len(self):
+            lines.append(f"  … and {len(self) - shown:,} more")
+        return "\n".join(lines)
+
+    __str__ = __repr__
+
+
+def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[str, int]]:
+    """The lines to print, each with how many differences it stands for."""
+    import re
+
+    split = re.compile("([0-9]{1,9})").split
+    # What differs where, the numbers of the path left out, and the paths that this stands for.
+    rows: dict[Any, list[list[str]]] = {}
+    marks: list[Any] = []
+    for number, difference in enumerate(differences):
+        path = difference._last_keys(DEEPEST_FOLDED + 1)
+        pieces = split("\0".join(map(key_text, path))) if len(path) <= DEEPEST_FOLDED else [str(number)]
+        marks.append((difference.what(), *pieces[::2]))
+        rows.setdefault(marks[-1], []).append(pieces)
+    for difference, mark in zip(differences, marks, strict=True):
+        row = rows[mark]
+        pattern = folded(row) if row else None
+        if pattern is not None:
+            yield f"{cut_path(pattern.split(chr(0)))} ({len(row):,} places): {difference.what()}", len(row)
+            rows[mark] = []  # said for all of them
+        elif row:
+            yield str(difference), 1
+
+
+def folded(row: Sequence[Sequence[str]]) -> str | None:
+    """The one text for paths that have all numbers of a range, or of several, and differ in nothing else."""
+    if len(row) < SHORTEST_RUN:
+        return None
+    pieces, total = list(row[0]), 1
+    for at in range(1, len(pieces), 2):
+        texts = sorted({path[at] for path in row}, key=int)
+        total *= int(texts[-1]) - int(texts[0]) + 1
+        if len(texts) > 1:
+            pieces[at] = f"{texts[0]}…{texts[-1]}"
+    return "".join(pieces) if total == len(row) == len(set(map(tuple, row))) else None

@@ -1,0 +1,169 @@
+"""The table that a summary prints."""
+
+from __future__ import annotations
+
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    # What is known of a leaf: the name of its class, and of an array shape, dtype and bytes.
+    Leaf = tuple[str, "tuple[int | str, ...] | None", "str | None", "int | None"]
+
+COLUMNS = ("path", "leaves", "type", "shape", "dtype", "bytes")
+TO_THE_RIGHT = ("leaves", "bytes")
+WIDTH = 80
+
+
+class SummaryRow:
+    """One line of a summary: a leaf, or the leaves that stand in one place of siblings that look alike.
+
+    Attributes:
+        path: The key path as text; `['h'][0…11].w` stands for the leaves of twelve siblings.
+        count: How many leaves the line stands for.
+        type: The name of their class.
+        shape: Their shape, None for leaves that are no arrays.
+        dtype: Their dtype as text, or None.
+        nbytes: The bytes of one of them, or None.
+    """
+
+    __slots__ = ("_keys", "count", "dtype", "nbytes", "path", "shape", "type")
+
+    def __init__(self, keys: tuple[str, ...], count: int, leaf: Leaf) -> None:
+        self._keys, self.path, self.count = keys, "".join(keys), count
+        self.type, self.shape, self.dtype, self.nbytes = leaf
+
+    def cells(self) -> tuple[str, ...]:
+        shape = ""
+        if self.shape is not None:
+            shape = shorten(f"({', '.join(map(str, self.shape))}{',' * (len(self.shape) == 1)})")
+        nbytes = "" if self.nbytes is None else bytes_text(self.count * self.nbytes)
+        return (self.path or "the root", f"{self.count:,}", self.type, shape, self.dtype or "", nbytes)
+
+    def indented(self, above: SummaryRow) -> str:
+        """The path without the keys that it shares with the row above; each is two columns."""
+        shared = 0
+        for own, other in zip(self._keys[:-1], above._keys, strict=False):
+            if own != other or own.startswith("…"):
+                break
+            shared += 1
+        return "  " * shared + "".join(self._keys[shared:]) if shared else self.path or "the root"
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in ("path", "count", "type", "shape", "dtype", "nbytes"))
+        return f"SummaryRow({', '.join(shown)})"
+
+
+class TreeSummary:
+    """What is in a tree; printed, it is a table, in a notebook too.
+
+    Where the lines would be longer than 80 characters, a path is written without the keys that it shares with the line
+    above it, two columns for each, and the type is left out where it is the same in all lines.
+
+    Attributes:
+        rows: The lines of the table.
+        hidden_rows: How many lines were left out at the end.
+        num_leaves: The leaves of the tree.
+        num_arrays: Those that have a shape and a dtype; one that stands in several places counts once.
+        num_elements: The elements of these arrays.
+        nbytes: Their bytes.
+    """
+
+    def __init__(self, rows: tuple[SummaryRow, ...], hidden_rows: int, num_leaves: int, totals: Totals) -> None:
+        self.rows, self.hidden_rows = rows, hidden_rows
+        self.num_leaves, self.num_arrays = num_leaves, len(totals.seen)
+        self.num_elements, self.nbytes, self._repeated = totals.elements, totals.nbytes, totals.repeated
+
+    def _totals(self) -> list[str]:
+        """What stands below the table."""
+        lines = [f"… and {counted(self.hidden_rows, 'more line', 'more lines')}"] if self.hidden_rows else []
+        text = f"{counted(self.num_leaves, 'leaf', 'leaves')}, {counted(self.num_arrays, 'array', 'arrays')}"
+        if self.num_arrays:
+            text += f" of {counted(self.num_elements, 'element', 'elements')}, {bytes_text(self.nbytes)}"
+        lines.append(text)
+        if self._repeated:
+            places = counted(self._repeated, "more place", "more places")
+            lines.append(f"an array that stands in several places is counted once ({places})")
+        return lines
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        """The texts of the table; without arrays it has three columns."""
+        cells = [COLUMNS, *(row.cells() for row in self.rows)]
+        return [line[:3] for line in cells] if all(row.shape is None for row in self.rows) else cells
+
+    def __repr__(self) -> str:
+        if not self.rows:
+            return "\n".join(self._totals())
+        cells, note = self._cells(), []
+        lines = aligned(cells)
+        if max(map(len, lines)) > WIDTH:
+            above = zip(self.rows[1:], self.rows, strict=False)
+            paths = [*(line[0] for line in cells[:2]), *(row.indented(other) for row, other in above)]
+            cells = [(path, *rest) for path, (_, *rest) in zip(paths, cells, strict=True)]
+            lines = aligned(cells)
+        types = {row.type for row in self.rows}
+        if max(map(len, lines)) > WIDTH and len(types) == 1:
+            lines = aligned([(*line[:2], *line[3:]) for line in cells])
+            note = [f"the type is {types.pop()} in every line"]
+        return "\n".join([*lines, *self._totals(), *note])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        def line(texts: Sequence[str], tag: str) -> str:
+            sides = ("right" if name in TO_THE_RIGHT else "left" for name in COLUMNS)
+            cells = (
+                f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+                for text, side in zip(texts, sides, strict=False)
+            )
+            return f"<tr>{''.join(cells)}</tr>"
+
+        foot = f"<p>{'<br>'.join(map(escape, self._totals()))}</p>"
+        if not self.rows:
+            return foot
+        head, *rows = self._cells()
+        body = "".join(line(row, "td") for row in rows)
+        return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>{foot}"
+
+
+class Totals:
+    """The sums over the arrays of a tree."""
+
+    def __init__(self) -> None:
+        self.elements = self.nbytes = self.repeated = 0
+        self.seen: set[int] = set()
+
+    def add(self, value: Any, elements: int | None, nbytes: int | None) -> None:
+        if id(value) in self.seen:
+            self.repeated += 1
+            return
+        self.seen.add(id(value))
+        self.elements += elements or 0
+        self.nbytes += nbytes or 0
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table whose first line has the names of the columns."""
+    sides = [str.rjust if name in TO_THE_RIGHT else str.ljust for name in cells[0]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(side(text, width) for text, width, side in zip(line, widths, sides, strict=True)).rstrip()
+        for line in cells
+    ]
+
+
+def counted(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
+
+
+def bytes_text(number: int) -> str:
+    if number < 1024:
+        return f"{number:,} B"
+    size = float(number)
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1023.95:  # what rounds to 1024.0 is one of the next unit
+            return f"{size:.1f} {unit}"
+    return f"{size / 1024:,.1f} TiB"
