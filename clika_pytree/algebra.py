@@ -62,7 +62,7 @@ def tree_transpose(outer: TreeSpec, inner: TreeSpec, tree: Any, is_leaf: IsLeaf 
     check_spec("tree_transpose()", "outer", outer)
     check_spec("tree_transpose()", "inner", inner)
     deeper = "give an inner that goes as deep, or stop there with is_leaf"
-    return turned(outer, inner, fitted(outer.compose(inner), tree, is_leaf, deeper))
+    return turned(outer, inner, fitted(outer.compose(inner), "outer.compose(inner)", tree, is_leaf, deeper))
 
 
 def tree_transpose_map(
@@ -124,7 +124,7 @@ def tree_transpose_map(
     first = tree_structure(results[0], none_is_leaf=none_is_leaf, namespace=namespace)
 
     def leaves_of(result: Any) -> list[Any]:
-        return fitted(first, result, None, "pass an inner, and what stands below it is kept whole")
+        return fitted(first, "the first", result, None, "pass an inner, and what stands below it is kept whole")
 
     return turned(outer, first, taken_apart(outer, leaves_of, results, "its first result"))
 
@@ -157,7 +157,7 @@ def tree_broadcast_prefix(
     if above.is_prefix(whole):
         return whole.unflatten(spread(leaves, above, whole))
     # Either this says what does not fit, or `is_leaf` stopped in the tree above a leaf of the prefix.
-    parts = above.flatten_up_to(tree)
+    parts = parts_of(tree, above, "the prefix")
     below = [tree_structure(part, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace) for part in parts]
     return above.unflatten([spec.unflatten([leaf] * spec.num_leaves) for leaf, spec in zip(leaves, below, strict=True)])
 
@@ -246,22 +246,31 @@ def turned(outer: TreeSpec, inner: TreeSpec, leaves: list[Any]) -> Any:
     return inner.unflatten([outer.unflatten(leaves[at::width]) for at in range(width)])
 
 
-def fitted(spec: TreeSpec, tree: Any, is_leaf: IsLeaf, deeper: str) -> list[Any]:
+def fitted(spec: TreeSpec, name: str, tree: Any, is_leaf: IsLeaf, deeper: str) -> list[Any]:
     """The leaves of a tree that has the structure `spec` and is nowhere deeper; `deeper` is the advice where it is."""
     reading: Any = {"none_is_leaf": spec.none_is_leaf, "namespace": spec.namespace}
     leaves, found = tree_flatten(tree, is_leaf, **reading)
     if found == spec:
         return leaves
-    leaves = spec.flatten_up_to(tree)
+    leaves = parts_of(tree, spec, name)
     for index, leaf in enumerate(leaves):
         if not tree_is_leaf(leaf, is_leaf, **reading):
             path = spec.key_paths()[index]
             raise structure_error(
-                f"the tree is deeper than the spec {place(path)}: the spec has a leaf, the tree has "
+                f"the tree is deeper than {name} {place(path)}: {name} has a leaf, the tree has "
                 f"{described(leaf)}; {deeper}",
                 keystr(path),
             )
     return leaves
+
+
+def parts_of(tree: Any, spec: TreeSpec, name: str) -> list[Any]:
+    """What a tree has at the leaves of a structure, which errors call by this name."""
+    try:
+        return spec.flatten_up_to(tree)
+    except StructureError as error:
+        text = str(error).replace("does not fit the spec", f"does not fit {name}", 1)
+        raise structure_error(text.replace(": the spec has", f": {name} has", 1), error.path or "") from None
 
 
 def taken_apart(outer: TreeSpec, take: Callable[[Any], list[Any]], results: list[Any], other: str) -> list[Any]:

@@ -232,8 +232,9 @@ def check_lists(cls: type, fields: Fields, lists: dict[str, Iterable[str]]) -> N
     missing = [name for name in fields if name not in places]
     if missing:
         raise RegistrationError(
-            f"{CALLER} expects every field of {cls.__qualname__} in a list, got none with {quoted(missing)}; add to "
-            "data_fields (children), meta_fields (part of the structure) or drop_fields (not kept)"
+            f"{CALLER} expects every field of {cls.__qualname__} in a list, and {quoted(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} in none; add to data_fields (children), meta_fields (part of the "
+            "structure) or drop_fields (not kept)"
         )
 
 

@@ -14,9 +14,9 @@ from ._native import (
     keystr,
     tree_flatten,
 )
-from .registration import described
+from .registration import described, with_article
 from .typing import TYPE_CHECKING
-from .wording import class_of, key_text, listed, place, shorten, with_article
+from .wording import class_of, key_text, listed, place, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -219,7 +219,8 @@ def read_key(text: str, at: int) -> tuple[Any, int]:
             end += 1
         name = text[at + 1 : end]
         if not name.isidentifier():
-            raise no_path(text, at, "no name follows the dot", None)
+            what = f"{shorten(repr(name))} behind the dot is no name" if name else "no name follows the dot"
+            raise no_path(text, at, what, None)
         return GetAttrKey(name), end
     if text[at] != "[":
         raise no_path(text, at, "a key starts with [ or with a dot", None)
@@ -301,12 +302,12 @@ def unescaped(text: str, at: int, match: Any) -> str | bytes:
 
 def no_path(text: str, at: int, reason: str, better: str | None) -> PyTreeValueError:
     """The error for text that is no path, with the place in it."""
-    start = max(0, at - 20)
-    shown = ("…" if start else "") + text[start : at + 40] + ("…" if at + 40 < len(text) else "")
+    start = max(0, at - 20) if len(text) > 60 else 0
+    shown = ("…" if start else "") + text[start : start + 60] + ("…" if start + 60 < len(text) else "")
     hint = f"; write {shorten(better)}" if better is not None else ""
     return PyTreeValueError(
-        f"parse_keystr(): no key path from character {at} on: {reason}{hint}. The text there is {shown!r}; expected is "
-        "what keystr(path) gives, such as ['layers'][0].weight"
+        f"parse_keystr() can't read {shown!r} from character {at} on: {reason}{hint}. A path is written as keystr() "
+        "does, such as ['layers'][0].weight"
     )
 
 

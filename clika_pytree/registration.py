@@ -410,8 +410,12 @@ def described(value: object) -> str:
         return repr(value) if len(value) <= 80 else repr(value[:77]) + "..."
     if issubclass(cls, type):
         return f"the class {class_name(value)}"
-    name = class_name(cls)
-    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
+    return with_article(class_name(cls))
+
+
+def with_article(noun: str) -> str:
+    vowel = noun[:1] in tuple("aeiouAEIOU") or noun == "ndarray"
+    return f"{'an' if vowel else 'a'} {noun}"
 
 
 def class_name(cls: Any) -> str:

@@ -61,7 +61,7 @@ def read_json(text: str) -> Any:
     except RecursionError:
         raise Refused("it is JSON nested too deeply for any structure") from None
     except ValueError as error:
-        raise Refused(f"it is no JSON: {error}") from None
+        raise Refused(f"it is not the whole JSON text that was written: {error}") from None
 
 
 def nests_too_deeply(text: str) -> bool:

@@ -167,7 +167,10 @@ def read_node(builder: Builder, item: Any) -> None:
     elif exactly(item, dict):
         kinds = [kind for kind in item if kind in READERS]
         if len(kinds) != 1:
-            raise Refused(f"a node is of one kind, and this one's members are {described(', '.join(item))}")
+            raise Refused(
+                f"a node has one member that says its kind ({', '.join(READERS)}), got the members "
+                f"{described(', '.join(item))}"
+            )
         READERS[kinds[0]](builder, item)
     else:
         raise Refused(f"a node is an object, null or a text of stars, got {described(item)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .registration import described
+from .registration import described, with_article
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else " " if char == "\n" else repr(char)[1:-1] for char in text)
-
-
-def with_article(noun: str) -> str:
-    return f"{'an' if noun[:1] in 'aeiouAEIOU' else 'a'} {noun}"
 
 
 def how_many(name: str, count: int) -> str:

@@ -118,7 +118,7 @@ def test_init_is_refused_where_it_cannot_work(case: str) -> None:
 # --- refused ----------------------------------------------------------------------------------------------------------
 
 REFUSED_LISTS = {
-    "in no list": ({"data_fields": ["x"], "meta_fields": []}, "every field of Base in a list, got none with 'label'"),
+    "in no list": ({"data_fields": ["x"], "meta_fields": []}, "every field of Base in a list, and 'label' is in none"),
     "in two lists": ({"data_fields": ["x", "label"], "meta_fields": ["label"]}, "'label'.* data_fields and in meta"),
     "kept and dropped": (
         {"data_fields": ["x"], "meta_fields": ["label"], "drop_fields": ["x"]},

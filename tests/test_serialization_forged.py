@@ -155,16 +155,16 @@ def test_the_nodes_above_are_sound_when_undamaged(node: Any) -> None:
 
 
 NO_DOCUMENT = {
-    "": "it is no JSON",
-    "{": "it is no JSON",
+    "": "it is not the whole JSON",
+    "{": "it is not the whole JSON",
     "[" * 100_000: "nested too deeply",
     '{"a":' * 100_000: "nested too deeply",
     text_of("*") + " {}": "Extra data",
-    text_of("*")[:-1]: "it is no JSON",
-    "\ufeff" + text_of("*"): "it is no JSON",
+    text_of("*")[:-1]: "it is not the whole JSON",
+    "\ufeff" + text_of("*"): "it is not the whole JSON",
     "[" + '"]",' * 5000 + "[" * 5000: "nested too deeply",
     r'["\\\"]]\\", ' * 500 + "[" * 600: "nested too deeply",
-    "9" * 5000: "it is no JSON",
+    "9" * 5000: "it is not the whole JSON",
     "null": 'without a "version"',
     "{}": 'without a "version"',
     text_of("*", version=2): "reads versions up to 1, and the text has version 2: upgrade",

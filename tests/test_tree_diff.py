@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import pickle
+import tracemalloc
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -260,6 +262,33 @@ def test_every_kind_of_node_against_a_changed_copy() -> None:
     found = cp.tree_diff(tree, other)
     assert [d.path for d in found] == paths[::3]
     assert {d.kind for d in found} == {"type"}
+
+
+@given(trees, st.data())
+def test_changed_leaves_are_found_by_their_paths(tree: Any, data: Any) -> None:
+    pairs = cp.tree_leaves_with_path(tree)
+    changed = data.draw(st.sets(st.integers(0, len(pairs) - 1))) if pairs else set()
+    number = iter(range(len(pairs)))
+    other = cp.tree_map(lambda leaf: object() if next(number) in changed else leaf, tree)
+    found = cp.tree_diff(tree, other, leaves=True)
+    assert [difference.path for difference in found] == [pairs[i][0] for i in sorted(changed)]
+    assert {difference.kind for difference in found} <= {"leaf"}
+
+
+def test_a_difference_at_every_depth_takes_no_more_memory_than_the_trees() -> None:
+    one: Any = {"x": 0}
+    other: Any = {}
+    for _ in range(20_000):
+        one, other = {"x": 0, "down": one}, {"down": other}
+    tracemalloc.start()
+    found = cp.tree_diff(one, other)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 20_001
+    assert taken < 60_000_000  # the paths written out would be 1.6 GB
+    assert len(found[-1].path) == 20_001
+    assert len(str(found)) < 5000
+    assert pickle.loads(pickle.dumps(found[-1])) == copy.deepcopy(found[-1]) == found[-1]
 
 
 @pytest.mark.parametrize("kind", WRAP)

@@ -52,9 +52,9 @@ class Difference:
 
     @property
     def path(self) -> KeyPath:
-        return self._last_keys(None)
+        return self.last_keys(None)
 
-    def _last_keys(self, most: int | None) -> KeyPath:
+    def last_keys(self, most: int | None) -> KeyPath:
         """The keys from the root down, or as many of the last ones."""
         keys: list[Any] = []
         way = self._way
@@ -125,7 +125,7 @@ def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[str, int]]
     rows: dict[Any, list[list[str]]] = {}
     marks: list[Any] = []
     for number, difference in enumerate(differences):
-        path = difference._last_keys(DEEPEST_FOLDED + 1)
+        path = difference.last_keys(DEEPEST_FOLDED + 1)
         pieces = split("\0".join(map(key_text, path))) if len(path) <= DEEPEST_FOLDED else [str(number)]
         marks.append((difference.what(), *pieces[::2]))
         rows.setdefault(marks[-1], []).append(pieces)

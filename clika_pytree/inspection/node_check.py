@@ -7,6 +7,7 @@ from clika_pytree.typing import TYPE_CHECKING
 
 from .node_subject import Problem, Subject
 from .node_tests import CHECKS
+from .values import full_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,13 +34,14 @@ class NodeReport:
         return not self.problems
 
     def __repr__(self) -> str:
-        name = f"{self.cls.__module__}.{self.cls.__qualname__}"
+        name = full_name(self.cls)
         count = len(self.problems)
         verdict = "all is well" if not count else f"{count} problem{'s' if count > 1 else ''}"
         where = f" in namespace {self.namespace!r}" if self.namespace else ""
-        lines = [f"{name}{where}: {verdict}", *map(str, self.problems)]
+        lines = [f"{name}{where}: {verdict}"]
+        lines += [f"{number}. {problem}" for number, problem in enumerate(self.problems, 1)]
         if self.passed:
-            lines.append(f"well   {', '.join(self.passed)}")
+            lines.append(f"passed: {', '.join(self.passed)}")
         return "\n".join(lines)
 
 

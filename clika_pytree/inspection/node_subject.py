@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clika_pytree._native import lookup, tree_flatten
 from clika_pytree.key_paths import only_root
+from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import key_text, with_article
+from clika_pytree.wording import key_text
 
 from .sources import defined_at
 
@@ -35,7 +36,7 @@ class Problem:
         return f"Problem({self.check!r}, {self.message!r}, {self.change!r})"
 
     def __str__(self) -> str:
-        return f"wrong  {self.check}: {self.message}\n       change: {self.change}"
+        return f"{self.check}: {self.message}\n   change: {self.change}"
 
 
 class Subject:
@@ -84,6 +85,8 @@ class Subject:
         return tree_flatten(obj, only_root(obj), none_is_leaf=obj is not None, namespace=self.namespace)
 
     def in_flatten(self, change: str) -> str:
+        if self.registration is not None and self.registration.kind != "custom":
+            return f"where {self.name} is registered or defined, {change}"
         return f"in {self.flatten_name}{defined_at(self.flatten_fn)}, {change}"
 
     def in_unflatten(self, change: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clika_pytree._native import ContextError, DataclassKey, GetAttrKey, MappingKey, keystr, tree_unflatten
 from clika_pytree.key_paths import key_get, parse_keystr
+from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import key_text, leaf_text, listed, value_text, with_article
+from clika_pytree.wording import key_text, leaf_text, listed, value_text
 
 from .sources import defined_at, raised_at
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from .node_subject import Subject
 
 MOST_CHILDREN = 200
+# What a context should be.
+VALUES = {
+    "custom": "make it a child, or put plain values (numbers, str, tuples of those) into the context",
+    "dataclass": "make that field a data field, or put plain values (numbers, str, tuples of those) there",
+    "static": "put plain values (numbers, str, tuples of those) into it",
+}
 
 
 def check_flatten(s: Subject) -> None:
@@ -59,23 +66,22 @@ def check_context(s: Subject) -> None:
     """Equality and hash of the structure, which are those of the context."""
     from copy import deepcopy
 
-    value = "put plain values (numbers, str, tuples of those) into the context"
-    if s.registration is not None and s.registration.kind == "dataclass":
-        value = "make fields that hold arrays data fields"
+    change = s.in_flatten(VALUES[s.registration.kind if s.registration is not None else "custom"])
     try:
         other = s.one_level(s.obj)[1]
         equal, hashes = s.spec == other, hash(s.spec) == hash(other)
     except ContextError as error:
-        s.problem(str(error), s.in_flatten(value))
+        reason = str(error).partition(". ")[0].replace(" at the root", "", 1)
+        s.problem(reason, change)
         return
     except Exception as error:
-        s.problem(f"comparing or hashing the context fails: {raised_at(error)}", s.in_flatten(value))
+        s.problem(f"comparing or hashing the context fails: {raised_at(error)}", change)
         return
     if not equal:
         s.problem(
             f"two flattens of one object give contexts that are not equal, {value_text(s.spec.context)} and "
             f"{value_text(other.context)}, so every call would look like a new structure",
-            s.in_flatten(f"{value}, or give what it holds an __eq__ and a __hash__ that go by value"),
+            f"{change}, or give what it holds an __eq__ and a __hash__ that go by value",
         )
     elif not hashes:
         s.problem(
@@ -91,7 +97,7 @@ def check_context(s: Subject) -> None:
             s.problem(
                 f"the context {value_text(s.spec.context)} is compared by identity: a copy of it is not equal, so two "
                 f"objects of {s.name} that look the same have different structures",
-                s.in_flatten(f"{value}, or give what it holds an __eq__ and a __hash__ that go by value"),
+                f"{change}, or give what it holds an __eq__ and a __hash__ that go by value",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clika_pytree._native import MappingKey
-from clika_pytree.registration import class_name
+from clika_pytree.registration import class_name, with_article
 from clika_pytree.spec_builder import CUSTOM, DATACLASS, NAMEDTUPLE, NONE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import (
@@ -15,7 +15,6 @@ from clika_pytree.wording import (
     short_name,
     shorten,
     value_text,
-    with_article,
 )
 
 from .flat_tree import MAPPINGS, SEQUENCES
@@ -82,7 +81,7 @@ def value_difference(one: Any, other: Any) -> tuple[str, str] | None:
 
 def reason_of(error: Exception) -> str:
     # The comparison is that of keys, and what it raises speaks of a key.
-    return shorten(error_text(error).replace("this key holds an object of class", "class"))
+    return shorten(error_text(error).replace("this key holds ", ""))
 
 
 def short(value: Any) -> str:

@@ -157,13 +157,22 @@ pub(crate) fn shorten(text: &str) -> String {
 
 /// What a message says of a value: its repr where that is short and safe to ask for, else its class.
 pub(crate) fn quote(value: &Bound<'_, PyAny>) -> String {
-    let class = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+    let name = |cls: &Bound<'_, PyType>| cls.name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
     if is_plain(value)
         && let Ok(text) = value.repr()
     {
         return shorten(&text.to_string_lossy());
     }
-    format!("an object of class {class}")
+    match value.cast::<PyType>() {
+        Ok(cls) => format!("the class {}", name(cls)),
+        Err(_) => with_article(&name(&value.get_type())),
+    }
+}
+
+/// `a list`, `an Array`.
+pub(crate) fn with_article(noun: &str) -> String {
+    let vowel = noun.chars().next().is_some_and(|first| "aeiouAEIOU".contains(first));
+    format!("{} {noun}", if vowel || noun == "ndarray" { "an" } else { "a" })
 }
 
 /// The repr of a key or context, cut.

@@ -18,7 +18,7 @@ fn raised(unusable: Unusable) -> PyErr {
     match unusable {
         Unusable::Raised(error) => error,
         Unusable::Value { class, reason } => {
-            PyTypeError::new_err(format!("this key holds an object of class {class}, which {reason}"))
+            PyTypeError::new_err(format!("this key holds {}, which {reason}", crate::errors::with_article(&class)))
         }
     }
 }

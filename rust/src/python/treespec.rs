@@ -188,10 +188,12 @@ impl TreeSpec {
         let place = if number < 0 { number.checked_add_unsigned(count) } else { Some(number) };
         let child =
             place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
-        match child {
-            Some(child) => self.0.subtree(py, child).map(Self),
-            None => Err(PyIndexError::new_err(format!("child {} of a node with {count} children", quote(index)))),
-        }
+        let Some(child) = child else {
+            let children = if count == 1 { "child" } else { "children" };
+            let message = format!("no child {}: the node has {count} {children}, counted from 0", quote(index));
+            return Err(PyIndexError::new_err(message));
+        };
+        self.0.subtree(py, child).map(Self)
     }
 
     /// Whether it is the structure of a single leaf.
@@ -396,6 +398,11 @@ impl TreeSpec {
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         PyString::from_bytes(py, self.0.repr(py)?.as_bytes())
+    }
+
+    /// Its form for notebooks, of a bounded size.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        self.0.html(py)
     }
 
     /// Its own memory, without that of the objects it refers to.

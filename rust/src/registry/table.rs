@@ -62,7 +62,8 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
 #[cold]
 fn namespace_error(py: Python<'_>, namespace: &Bound<'_, PyAny>) -> PyErr {
     let found = crate::errors::show(namespace);
-    let message = format!("namespace must be a str or a tuple of str, without lone surrogates, got {found}");
+    let surrogates = if found.contains("\\ud") { ", without lone surrogates" } else { "" };
+    let message = format!("namespace must be a str or a tuple of str{surrogates}, got {found}");
     error(py, Family::Type, None, &message)
 }
 
@@ -184,7 +185,14 @@ pub(crate) fn add(registration: &Bound<'_, Registration>) -> PyResult<()> {
     let (py, record) = (registration.py(), registration.get());
     let address = ffi::address_of(record.cls.bind(py));
     if builtin_kind(py, address)?.is_some() {
-        let message = format!("{} is a built-in container and can't be registered again", record.class_name(py));
+        let name = record.class_name(py);
+        let message = match name.as_str() {
+            "NoneType" => "None can't be registered: none_is_leaf says how it is read".to_owned(),
+            _ => format!(
+                "{name} is a built-in container, which is a node already: to have it read in another way, register a \
+                 subclass of {name}"
+            ),
+        };
         return Err(error(py, Family::Registration, None, &message));
     }
     let refused = REGISTRATIONS.with(py, |table| {

@@ -92,7 +92,7 @@ fn key_of<'py>(py: Python<'py>, node: &Node, slots: &[Option<Py<PyAny>>], child:
 }
 
 /// How the key of a child is written; a repr that fails is left out.
-fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
+pub(super) fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
     let text = key_of(py, node, slots, child).and_then(|key| text_of_key(&key));
     text.unwrap_or_else(|_| {
         let class = entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name());

@@ -1,12 +1,13 @@
 //! Hash and equality of structures.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use super::Graph;
 use crate::errors::{Family, add_note, error};
 use crate::ffi::{self, Raw};
 use crate::limits::{Grow, Interrupts};
-use crate::registry::Registration;
+use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::{self, Unusable};
 
@@ -164,7 +165,10 @@ impl Graph {
         let what = match (node.kind, slot) {
             (Kind::Custom | Kind::Static | Kind::Dataclass, _) => {
                 let owner = self.registration(py, node).map_or_else(String::new, |owner| owner.get().class_name(py));
-                format!("the context of {owner}")
+                match self.unusable_field(py, index) {
+                    Some(field) => format!("the field {field} of {owner}"),
+                    None => format!("the context of {owner}"),
+                }
             }
             (Kind::DefaultDict, 0) => "the factory of the defaultdict".to_owned(),
             _ => format!("a key of the {}", node.kind.name()),
@@ -175,10 +179,22 @@ impl Graph {
             "Put a hashable object there"
         };
         let message = format!(
-            "{what} {} can't be {deed}: it holds an object of class {class}, which {reason}. {way_out}",
-            path.place()
+            "{what} {} can't be {deed}: it holds {}, which {reason}. {way_out}",
+            path.place(),
+            crate::errors::with_article(&class)
         );
         error(py, Family::Context, Some(&path), &message)
+    }
+
+    /// The first meta field of a dataclass whose value has no hash.
+    fn unusable_field(&self, py: Python<'_>, index: usize) -> Option<String> {
+        let node = &self.nodes[index];
+        let registration = self.registration(py, node)?;
+        let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
+        let values = self.slot(py, node, 1)?.cast::<PyTuple>().ok()?.to_owned();
+        let mut fields = meta.iter().zip(values.iter());
+        let (field, _) = fields.find(|(_, value)| values::hash(value).is_err())?;
+        Some(field.bind(py).to_string_lossy().into_owned())
     }
 }
 

@@ -8,6 +8,7 @@ mod draft;
 mod entries;
 mod equal;
 mod fingerprint;
+mod html;
 mod pickle;
 mod repr;
 mod rewrite;

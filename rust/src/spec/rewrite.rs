@@ -70,7 +70,7 @@ impl Graph {
             text.unwrap_or_else(|_| graph.nodes[index].kind.name().to_owned())
         };
         let message = format!(
-            "the structures do not fit together {}: one has {}, the other has {}",
+            "the structures do not fit together {}: the first has {}, the second has {}",
             path.place(),
             shown(self, index),
             shown(other, other_index)
@@ -126,8 +126,9 @@ impl Graph {
             return Ok(());
         }
         let path = self.path_of_node(py, index);
+        let leaves = if arity == 1 { "leaf" } else { "leaves" };
         let message = format!(
-            "f_node must return the spec of one container with {arity} leaves for the node {}, got {}",
+            "f_node must return the spec of one container with {arity} {leaves} for the node {}, got {}",
             path.place(),
             replacement.excerpt(py)?
         );

@@ -1,9 +1,11 @@
 //! Words for a tree that does not have the structure it should have.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::errors::{self, Family, KeyPath, quote, show};
+use crate::errors::{self, Family, KeyPath, quote, show, with_article};
 use crate::limits::{Grow, Interrupts, gathered};
+use crate::registry::{Class, Manner};
 use crate::spec::{Graph, node_name};
 use crate::structure::Kind;
 use crate::values;
@@ -38,15 +40,27 @@ pub(super) fn error(
         Ok(sides) => sides,
         Err(raised) => return raised,
     };
-    let place = path.place();
+    let (place, hint) = (path.place(), hint(graph, what));
     let message = match number {
         Some(number) => format!(
             "tree {number} does not have the structure of the first tree {place}: the first has {expected}, tree {number} \
-             has {found}"
+             has {found}{hint}"
         ),
-        None => format!("the tree does not fit the spec {place}: the spec has {expected}, the tree has {found}"),
+        None => format!("the tree does not fit the spec {place}: the spec has {expected}, the tree has {found}{hint}"),
     };
     errors::error(py, Family::Structure, Some(path), &message)
+}
+
+/// The rule that a reader may not know.
+fn hint(graph: &Graph, what: &Mismatch<'_, '_>) -> &'static str {
+    const NONE_IS_NO_LEAF: &str = ". With none_is_leaf=False, None is a node without children";
+    match what {
+        Mismatch::Class { index, .. } if graph.nodes[*index].kind == Kind::None => NONE_IS_NO_LEAF,
+        Mismatch::Class { found, .. } | Mismatch::Deeper { found } if found.is_none() && !graph.none_is_leaf => {
+            NONE_IS_NO_LEAF
+        }
+        _ => "",
+    }
 }
 
 /// What is expected and what was found.
@@ -66,11 +80,14 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
             (expected, found)
         }
         Mismatch::Length { index, found, length } => {
-            (expected_node(py, graph, *index), format!("{} of {length}", with_article(&class_of(found))))
+            (expected_node(py, graph, *index), sized(graph.nodes[*index].kind, &class_of(found), *length))
         }
         Mismatch::Keys { index, found, keys } => return describe_keys(py, graph, *index, found, keys),
         Mismatch::Context { index, slot, found, owner } => {
             let node = &graph.nodes[*index];
+            if let Some(sides) = meta_field(py, graph, *index, found) {
+                return Ok(sides);
+            }
             let part = match node.kind {
                 Kind::DefaultDict => "the factory",
                 Kind::Deque => "maxlen",
@@ -101,8 +118,19 @@ fn describe_keys(
     let (missing, extra) = (without(&expected, keys)?, without(keys, &expected)?);
     let name = with_article(&class_of(found));
     if missing.is_empty() && extra.is_empty() {
-        let text = |keys: &[Bound<'_, PyAny>]| list(&keys.iter().take(MOST_KEYS + 1).map(show).collect::<Vec<_>>());
-        let what = format!("{name} with the same keys in another order, {}", text(keys));
+        // The keys before the first one out of place say nothing.
+        let pairs = expected.iter().zip(keys);
+        let first = pairs.take_while(|(one, other)| values::equal(one, other).unwrap_or(false)).count();
+        let text = |keys: &[Bound<'_, PyAny>]| {
+            let before = if first > 0 { "…, " } else { "" };
+            let shown: Vec<String> = keys.iter().skip(first).take(MOST_KEYS + 1).map(show).collect();
+            format!("({before}{})", list(&shown))
+        };
+        let what = format!(
+            "{name} with the same keys in another order {}. The order of keys is part of a structure, but not inside \
+             dict_insertion_ordered(False)",
+            text(keys)
+        );
         return Ok((format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what));
     }
     let mut differences = Vec::new();
@@ -110,9 +138,24 @@ fn describe_keys(
         differences.push(format!("without {}", list(&missing)));
     }
     if !extra.is_empty() {
-        differences.push(format!("with {} besides", list(&extra)));
+        let noun = if extra.len() == 1 { "key" } else { "keys" };
+        differences.push(format!("with the extra {noun} {}", list(&extra)));
     }
     Ok((expected_node(py, graph, index), format!("{name} {}", differences.join(" and "))))
+}
+
+/// The first field of a dataclass that has another meta value, on both sides.
+fn meta_field(py: Python<'_>, graph: &Graph, index: usize, found: &Bound<'_, PyAny>) -> Option<(String, String)> {
+    let node = &graph.nodes[index];
+    let registration = graph.registration(py, node)?;
+    let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
+    let expected = graph.slot(py, node, 1)?;
+    let (expected, found) = (expected.cast::<PyTuple>().ok()?, found.cast::<PyTuple>().ok()?);
+    let mut fields = meta.iter().zip(expected.iter().zip(found.iter()));
+    let (field, (one, other)) = fields.find(|(_, (one, other))| !values::equal(one, other).unwrap_or(false))?;
+    let owner = with_article(&registration.get().class_name(py));
+    let side = |value: &Bound<'_, PyAny>| format!("{owner} with {}={}", field.bind(py).to_string_lossy(), show(value));
+    Some((side(&one), side(&other)))
 }
 
 /// Those of some keys that are not among others, as far as a message lists them.
@@ -156,10 +199,24 @@ fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
     match node.kind {
         Kind::None => name,
         Kind::Static => with_article(&name),
-        kind if kind.first_key().is_some() => {
-            format!("{} with {}", with_article(&name), count_keys(node.arity as usize))
-        }
-        _ => format!("{} of {}", with_article(&name), node.arity),
+        kind => sized(kind, &name, node.arity as usize),
+    }
+}
+
+/// A container in words: what it is, and how many children it has.
+fn sized(kind: Kind, name: &str, count: usize) -> String {
+    let (one, several) = match kind {
+        Kind::Dict | Kind::OrderedDict | Kind::DefaultDict => ("key", "keys"),
+        Kind::NamedTuple | Kind::Dataclass => ("field", "fields"),
+        Kind::Custom => ("child", "children"),
+        _ if count == 0 => return format!("an empty {name}"),
+        _ => return format!("{} of {count}", with_article(name)),
+    };
+    match count {
+        0 if one == "key" => format!("an empty {name}"),
+        0 => format!("{} without {several}", with_article(name)),
+        1 => format!("{} with 1 {one}", with_article(name)),
+        _ => format!("{} with {count} {several}", with_article(name)),
     }
 }
 
@@ -170,38 +227,23 @@ fn is_unregistered_subclass(py: Python<'_>, graph: &Graph, index: usize, found: 
         graph.class_of(py, index).is_ok_and(|cls| cls.is_some_and(|cls| found.is_instance(&cls).unwrap_or(false)));
     let class = crate::registry::scope_of(py, None).and_then(|scope| scope.resolve(&found.get_type()));
     let looks_like_a_container = derives
-        || found.is_instance_of::<pyo3::types::PyTuple>()
-        || found.is_instance_of::<pyo3::types::PyList>()
-        || found.is_instance_of::<pyo3::types::PyDict>();
-    looks_like_a_container && matches!(class, Ok(crate::registry::Class::Leaf))
+        || found.is_instance_of::<PyTuple>()
+        || found.is_instance_of::<PyList>()
+        || found.is_instance_of::<PyDict>();
+    looks_like_a_container && matches!(class, Ok(Class::Leaf))
 }
 
 fn found_value(found: &Bound<'_, PyAny>) -> String {
-    use pyo3::types::{PyDict, PyList, PyTuple};
-    let sized =
-        found.is_instance_of::<PyList>() || found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyDict>();
-    match found.len() {
-        Ok(length) if sized => {
-            let keys = if found.is_instance_of::<PyDict>() {
-                format!("with {}", count_keys(length))
-            } else {
-                format!("of {length}")
-            };
-            format!("{} {keys}", with_article(&class_of(found)))
-        }
-        _ => quote(found),
-    }
-}
-
-fn count_keys(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "key" } else { "keys" })
+    let class = crate::registry::scope_of(found.py(), None).and_then(|scope| scope.resolve(&found.get_type()));
+    let kind = match class {
+        Ok(Class::Builtin(kind)) => kind,
+        _ if found.is_instance_of::<PyDict>() => Kind::Dict,
+        _ if found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyList>() => Kind::List,
+        _ => return quote(found),
+    };
+    found.len().map_or_else(|_| quote(found), |length| sized(kind, &class_of(found), length))
 }
 
 fn class_of(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
-}
-
-fn with_article(name: &str) -> String {
-    let vowel = name.chars().next().is_some_and(|first| "aeiouAEIOU".contains(first));
-    format!("{} {name}", if vowel { "an" } else { "a" })
 }

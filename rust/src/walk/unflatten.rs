@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
 use super::assemble::assemble;
-use crate::errors::{Family, add_note, error, type_error};
+use crate::errors::{Family, add_note, error, type_error, with_article};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::limits::{CALL, Grow, Interrupts, gathered};
 use crate::spec::{Graph, Place, key_path, node_name};
@@ -57,9 +57,9 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
         return Err(type_error(
             leaves.py(),
             &format!(
-                "leaves must be an iterable of leaf values in order, got a {}: pass a list (of a dict its values, of a set a \
+                "leaves must be an iterable of leaf values in order, got {}: pass a list (of a dict its values, of a set a \
              sorted list)",
-                leaves.get_type().name()?
+                with_article(leaves.get_type().name()?.to_cow()?.as_ref())
             ),
         ));
     }
@@ -67,14 +67,10 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
         if leaves.hasattr("__iter__").unwrap_or(true) {
             return raised;
         }
-        type_error(
-            leaves.py(),
-            &format!(
-                "leaves must be an iterable of leaf values, got {} of class {}",
-                crate::errors::quote(leaves),
-                leaves.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
-            ),
-        )
+        let class = leaves.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        let (shown, class) = (crate::errors::quote(leaves), with_article(&class));
+        let found = if shown == class { shown } else { format!("{shown}, {class}") };
+        type_error(leaves.py(), &format!("leaves must be an iterable of leaf values, got {found}"))
     };
     let mut interrupts = Interrupts::new();
     for leaf in leaves.try_iter().map_err(no_iterable)? {

@@ -341,10 +341,14 @@ impl Walker {
         else {
             return Ok(());
         };
+        let closing = self.agenda.get(self.frames[depth].next - 1);
+        let outer = self.frames[..depth].iter().position(|frame| self.agenda.get(frame.next - 1) == closing);
         let path = self.path(py, depth + 1);
         let message = format!(
-            "the tree contains itself: what stands {} is one of the containers around it. A tree has no circles",
-            path.place()
+            "the tree contains itself: what stands {} is the container {}, in which it lies. A tree has no circles: put \
+             something else there",
+            path.place(),
+            self.path(py, outer.map_or(0, |depth| depth + 1)).place()
         );
         Err(error(py, Family::Circular, Some(&path), &message))
     }
