@@ -404,10 +404,11 @@ def check_namespace(caller: str, namespace: Any) -> None:
 def described(value: object) -> str:
     """A value in an error message. Only small plain ones are printed: a tree may be huge or endlessly deep."""
     cls: Any = type(value)
-    if value is None or cls in (bool, float):
+    if value is None or cls is bool or cls is float:
         return repr(value)
-    if isinstance(value, (str, bytes)) and cls in (str, bytes):
-        return repr(value) if len(value) <= 80 else repr(value[:77]) + "..."
+    if cls is str or cls is bytes:
+        text: Any = value
+        return repr(text) if len(text) <= 80 else repr(text[:77]) + "..."
     if issubclass(cls, type):
         return f"the class {class_name(value)}"
     return with_article(class_name(cls))

@@ -100,7 +100,9 @@ def written_keys(keys: Any) -> list[Any]:
         check_keys(keys)
         return write(keys)
     except Refused as refusal:
-        raise Refused(f"its keys are more than plain values: {refusal}") from None
+        raise Refused(
+            f"its keys are more than plain values: {refusal}; use str, numbers, bytes, None or tuples of those as keys"
+        ) from None
 
 
 def written_factory(factory: Any) -> str | None:

@@ -14,10 +14,11 @@ LONGEST_REPR = 60
 PATH_ENDS = 4
 MOST_KEYS = 5
 LONGEST_SHAPE = 64
-CONTAINERS = (list, tuple, dict, set, frozenset)
+# Classes by identity: their `==` and hash are those of a metaclass, which may be anybody's.
+CONTAINERS = tuple(map(id, (list, tuple, dict, set, frozenset)))
 SMALL = 1 << 64
-PLAIN = (int, bool, float, complex, str, bytes, type(None))
-FUNCTIONS: tuple[Any, ...] = (type(lambda: None), type(len), type(str.upper))
+PLAIN = tuple(map(id, (int, bool, float, complex, str, bytes, type(None))))
+FUNCTIONS = tuple(map(id, (type(lambda: None), type(len), type(str.upper))))
 
 
 def shorten(text: str, length: int = LONGEST_TEXT) -> str:
@@ -110,7 +111,7 @@ def add_note(error: Any, note: str) -> None:
 def value_text(value: Any) -> str:
     """The repr of a value that is no tree, such as a context: bounded in depth and length, and never raising."""
     cls = class_of(value)
-    if cls in (float, bool) or (cls in (str, bytes) and len(value) < LONGEST_REPR):
+    if cls is float or cls is bool or ((cls is str or cls is bytes) and len(value) < LONGEST_REPR):
         return shorten(repr(value))
     if cls is bytes:
         return shorten(repr(value[:LONGEST_TEXT]))  # cut before it is copied whole
@@ -157,15 +158,15 @@ def leaf_text(value: Any) -> str:
     import enum
 
     cls = class_of(value)
-    if cls in PLAIN:
+    if id(cls) in PLAIN:
         return repr(value) if value is None or (cls is int and -SMALL < value < SMALL) else value_text(value)
-    if cls in CONTAINERS:
+    if id(cls) in CONTAINERS:
         return how_many(cls.__name__, len(value))
     array = array_text(value)
     if array is not None:
         return f"{short_name(cls)} {array}"
     if issubclass(cls, enum.Enum):
         return value_text(value)
-    if cls in FUNCTIONS:
+    if id(cls) in FUNCTIONS:
         return f"the function {shorten(value.__qualname__)}"
     return shorten(described(value))

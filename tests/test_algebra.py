@@ -179,7 +179,7 @@ def test_a_prefix_that_does_not_fit_is_an_error_with_a_path(prefix, tree, path):
     with pytest.raises(cp.StructureError) as caught:
         cp.tree_broadcast_prefix(prefix, tree)
     assert caught.value.path == path
-    assert ": the spec has a" in str(caught.value)
+    assert ": the prefix has a" in str(caught.value)
 
 
 def test_common():
@@ -188,7 +188,7 @@ def test_common():
     assert (second["a"][0], second["a"][1].item, second["b"]) == (4, 5, (6, 6))
     assert cp.tree_broadcast_common(1, [2, None], none_is_leaf=False) == ([1, None], [2, None])
     with pytest.raises(
-        cp.StructureError, match=r"at \['b'\]\[0\]: one has .*\[\*\].*, the other has .*\(\*,\)"
+        cp.StructureError, match=r"at \['b'\]\[0\]: the first has .*\[\*\].*, the second has .*\(\*,\)"
     ) as caught:
         cp.tree_broadcast_common({"a": 1, "b": [[1]]}, {"a": [1], "b": [(1,)]})
     assert caught.value.path == "['b'][0]"

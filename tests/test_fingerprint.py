@@ -231,14 +231,14 @@ def refusals() -> Iterator[tuple[Any, str, str]]:
     yield Unnamed(1, 2), "the Pair", "make_pair.<locals>.Pair', .*; give it a serialized_type_name, or define it at"
     yield Moved([], None), "the Moved", "the name 'Elsewhere'"
     yield defaultdict(lambda: 0), "the defaultdict", "its factory .* '.*<lambda>'"
-    yield defaultdict(unnamed_factory), "the defaultdict", "its factory is an object of class Factory"
-    yield {Color.RED: 0}, "the dict", "a key is more than plain values: it holds an object of class Color"
+    yield defaultdict(unnamed_factory), "the defaultdict", "its factory is a Factory"
+    yield {Color.RED: 0}, "the dict", "a key is more than plain values: it holds a Color"
     yield OrderedDict({(1, Color.RED): 0}), "the OrderedDict", "a key .* Color"
     yield {Point(1, 2): 0}, "the dict", "a key .* Point"
     yield Tagged(1, 2, Point(1, 2)), "the Tagged", "its context .* Point; register the class with a to_dumpable_context"
     yield Sample(1, 2, [slice(3)]), "the Sample", "its context .* slice; register"
     yield Methods([], structure(1)), "the Methods", "its context .* TreeSpec; register"
-    yield Config(Color.RED), "the Config", "what to_dumpable_context returns is more .* an object of class Color"
+    yield Config(Color.RED), "the Config", "what to_dumpable_context returns is more .* a Color"
 
 
 REFUSALS = range(12)

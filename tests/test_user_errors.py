@@ -99,7 +99,7 @@ def test_an_index_whose_text_fails_is_out_of_range_all_the_same():
         def __str__(self) -> str:
             raise LookupError("no text")
 
-    with pytest.raises(IndexError, match="child an object of class Index of a node with 2 children"):
+    with pytest.raises(IndexError, match="index an Index is out of range: the node has 2 children"):
         cp.tree_structure([0, 0]).child(Index())
 
 

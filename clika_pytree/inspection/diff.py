@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import ContextError, MappingKey
+from clika_pytree._native import MappingKey
 from clika_pytree.spec_builder import (
     CUSTOM,
     DATACLASS,
@@ -19,7 +19,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import key_text, leaf_text, listed
 
 from .difference import Difference, TreeDiff
-from .flat_tree import MAPPINGS, SEQUENCES, FlatTree
+from .flat_tree import MAPPINGS, SEQUENCES, FlatTree, only
 from .values import by_module, children_text, full_name, leaf_difference, stranger_text, value_difference
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def tree_diff(
     try:
         if not leaves and trees[0].spec == trees[1].spec:
             return TreeDiff()
-    except ContextError:  # some context can't be compared: the walk says which
+    except Exception:  # some context or key can't be compared: the walk says which
         pass
     return TreeDiff(Comparison(trees[0], trees[1], leaves).differences())
 
@@ -149,9 +149,13 @@ class Comparison:
             self.compare_contexts(way, one, other)
         (make, names), (_, others) = a.names(one), b.names(other)
         if not same_names(names, others):
-            paired = self.paired_by_key(way, one, other)
+            try:
+                paired = self.paired_by_key(way, one, other)
+            except Exception:  # the hash or the `==` of a key
+                paired = None
             if paired is not None:
-                return paired
+                self.found.extend(paired[0])
+                return paired[1]
         if same_type and a.arities[one] != b.arities[other]:
             self.found.append(Difference.at(way, "length", node_text(a, one), node_text(b, other)))
         pairs = zip(names, children(a, one), children(b, other), strict=False)
@@ -166,8 +170,8 @@ class Comparison:
             return []
         return [(taken(step), one, other, None)]
 
-    def paired_by_key(self, way: Way, one: int, other: int) -> list[Work] | None:
-        """Pairs of children with the same key, and, in their places, the differences where there is no pair.
+    def paired_by_key(self, way: Way, one: int, other: int) -> tuple[list[Difference], list[Work]] | None:
+        """The difference in the order of keys; pairs of children with the same key, and what has no pair in its place.
 
         None where the keys do not tell the children apart.
         """
@@ -176,9 +180,8 @@ class Comparison:
         others = table(make_other, other_names, children(self.b, other))
         if len(mine) < self.a.arities[one] or len(others) < self.b.arities[other]:
             return None
-        order = order_difference((make, mine), (make_other, others))
-        if order is not None:
-            self.found.append(Difference.at(way, "order", *order))
+        texts = order_difference((make, mine), (make_other, others))
+        order = [] if texts is None else [Difference.at(way, "order", *texts)]
         work: list[Work] = []
         for known, (name, child) in mine.items():
             pair = others.get(known)
@@ -191,7 +194,7 @@ class Comparison:
             if known not in mine:
                 text = child_text(self.b, child)
                 work.append((None, 0, 0, Difference.at((way, make_other(name)), "only_b", None, text)))
-        return work
+        return order, work
 
     def told_apart(self, one: Child, other: Child) -> tuple[str, str]:
         """The texts of two things that stand in one place and are of different classes."""
@@ -283,13 +286,12 @@ def own_values(tree: FlatTree, node: int) -> Any:
         return None
     if kind in MAPPINGS:
         keys = tree.dict_keys(node)
-        types = set(map(type, keys))
-        exact = keys if types <= {str} else tuple(map(MappingKey, keys))
+        exact = keys if only(str, keys) else tuple(map(MappingKey, keys))
         return (MappingKey(tree.own_slots(node)[0]), exact) if kind == DEFAULTDICT else exact
     if kind == NAMEDTUPLE:
-        return tree.class_of(node)
+        return id(tree.class_of(node))
     slots = tree.own_slots(node)
-    return MappingKey(slots[0]) if kind == DEQUE else (tree.class_of(node), MappingKey(slots[1]))
+    return MappingKey(slots[0]) if kind == DEQUE else (id(tree.class_of(node)), MappingKey(slots[1]))
 
 
 # --- children ---------------------------------------------------------------------------------------------------------
@@ -316,13 +318,13 @@ def same_names(names: Any, others: Any) -> bool:
     """Whether children can be paired by their places, as far as that is quick to see."""
     if type(names) is range or type(others) is range:
         return type(names) is type(others)
-    return set(map(type, names)) <= {str} >= set(map(type, others)) and tuple(names) == tuple(others)
+    return only(str, names) and only(str, others) and tuple(names) == tuple(others)
 
 
 def table(make: Any, names: Any, found: list[Child]) -> dict[Any, tuple[Any, Child]]:
     """The names and children of a container by what its keys are compared by."""
     pairs = zip(names, found, strict=True)
-    if make is MappingKey and set(map(type, names)) <= {str}:
+    if make is MappingKey and only(str, names):
         return dict(zip(names, pairs, strict=True))
     return {table_key(make(name)): (name, child) for name, child in pairs}
 

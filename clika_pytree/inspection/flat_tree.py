@@ -118,6 +118,11 @@ class FlatTree:
         return SequenceKey, range(arity)
 
 
+def only(cls: type, values: Sequence[Any]) -> bool:
+    """Whether all of these values are of this very class."""
+    return set(map(id, map(type, values))) <= {id(cls)}
+
+
 def ends_of(kinds: bytes, arities: array[int]) -> array[int]:
     """For every node the number of the first one behind it and all that is below it."""
     from array import array

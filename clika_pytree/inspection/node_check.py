@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clika_pytree._native import lookup
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
 from .node_subject import Problem, Subject
 from .node_tests import CHECKS
@@ -80,8 +81,8 @@ def check_node(obj_or_cls: Any, example: Any = None, *, namespace: Namespace = "
         >>> bool(report), report.problems[0].message
         (False, 'the entry .high names child 0, but the attribute high is child 1')
     """
-    is_class = isinstance(obj_or_cls, type) and lookup(type(obj_or_cls), namespace) is None
-    cls: Any = obj_or_cls if is_class else type(obj_or_cls)
+    is_class = issubclass(class_of(obj_or_cls), type) and lookup(class_of(obj_or_cls), namespace) is None
+    cls: Any = obj_or_cls if is_class else class_of(obj_or_cls)
     example = example if is_class else obj_or_cls
     report = NodeReport(cls, namespace)
     subject = Subject(cls, example, namespace)

@@ -6,7 +6,7 @@ from clika_pytree._native import lookup, tree_flatten
 from clika_pytree.key_paths import only_root
 from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import key_text
+from clika_pytree.wording import key_text, short_name
 
 from .sources import defined_at
 
@@ -50,7 +50,7 @@ class Subject:
 
     def __init__(self, cls: Any, obj: Any, namespace: Namespace) -> None:
         self.cls, self.obj, self.namespace = cls, obj, namespace
-        self.name: str = cls.__name__
+        self.name = short_name(cls)
         self.registration: Registration | None = lookup(cls, namespace)
         self.problems: list[Problem] = []
         self.check, self.skipped, self.ended = "", False, False

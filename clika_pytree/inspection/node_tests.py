@@ -28,7 +28,7 @@ VALUES = {
 
 
 def check_flatten(s: Subject) -> None:
-    if not isinstance(s.obj, s.cls) or type(s.obj) is not s.cls:
+    if type(s.obj) is not s.cls:
         got = "none was given" if s.obj is None else f"got {leaf_text(s.obj)}"
         s.problem(
             f"an instance of {s.name} is needed to test it, and {got}", f"call check_node({s.name}(...))", end=True
@@ -244,19 +244,19 @@ def check_key_paths(s: Subject) -> None:
         return
     # Each look-up may read all the children, so of very many only the first are looked up.
     for number, key in enumerate(s.keys[:MOST_CHILDREN]):
-        text = keystr((key,))
         try:
             found = key_get(s.obj, (key,), namespace=s.namespace)
             if found is not s.children[number] and s.same_children:
                 raise ValueError(f"it leads to {leaf_text(found)}")
-        except ValueError as error:
+        except Exception as error:
+            reason = str(error) if isinstance(error, ValueError) else raised_at(error)
             s.problem(
-                f"key_get does not reach {s.child(number)}: {error}", s.in_flatten("give each child its own entry")
+                f"key_get does not reach {s.child(number)}: {reason}", s.in_flatten("give each child its own entry")
             )
             return
         try:
-            parsed = parse_keystr(text)
-        except ValueError:
+            parsed = parse_keystr(keystr((key,)))
+        except Exception:
             s.problem(
                 f"the text of the entry of {s.child(number)} can't be read back by parse_keystr",
                 s.in_flatten("use a str, a number, or a tuple of those as entry"),

@@ -7,7 +7,7 @@ from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PATH_ENDS, PLAIN, array_facts, class_of, key_text, short_name
 
-from .flat_tree import MAPPINGS, FlatTree
+from .flat_tree import MAPPINGS, FlatTree, only
 from .folding import folded, text_of_group
 from .table import SummaryRow, Totals, TreeSummary
 
@@ -121,22 +121,22 @@ class Survey:
         return root if isinstance(root, int) else root[0][0]
 
     def looks_of_leaves(self) -> list[int]:
-        by_type: dict[type, int] = {}
+        by_type: dict[int, int] = {}
 
         def look_of(leaf: Any) -> int:
             facts = self.facts_of(leaf)
             look = self.numbers.setdefault(facts, len(self.numbers) + 1)
             self.leaves[look] = facts
-            if class_of(leaf) in PLAIN:  # instances of these have no attributes of their own
-                by_type[class_of(leaf)] = look
+            if id(class_of(leaf)) in PLAIN:  # instances of these have no attributes of their own
+                by_type[id(class_of(leaf))] = look
             return look
 
         known = by_type.get
-        return [known(class_of(leaf)) or look_of(leaf) for leaf in self.tree.leaves]
+        return [known(id(class_of(leaf))) or look_of(leaf) for leaf in self.tree.leaves]
 
     def facts_of(self, leaf: Any) -> Leaf:
         name = short_name(class_of(leaf))
-        facts = None if class_of(leaf) in PLAIN else array_facts(leaf)
+        facts = None if id(class_of(leaf)) in PLAIN else array_facts(leaf)
         if facts is None:
             return name, None, None, None
         shape, dtype = facts
@@ -155,7 +155,7 @@ class Survey:
             make, entries = tree.names(node)
             names = entries if type(entries) is range else tuple([key_text(make(entry)) for entry in entries])
         look = self.numbers.setdefault(
-            (kind, tree.class_of(node) if kind >= NAMEDTUPLE else None, names, tuple(runs)), len(self.numbers) + 1
+            (kind, id(tree.class_of(node)) if kind >= NAMEDTUPLE else None, names, tuple(runs)), len(self.numbers) + 1
         )
         if look not in self.nodes:
             _, names = tree.names(node)
@@ -207,8 +207,9 @@ def add_run(runs: list[tuple[int, int]], look: int, count: int) -> None:
 
 def comparable(keys: Sequence[Any]) -> tuple[Any, ...]:
     """The keys of a dict as a reader tells them apart: to him 1 and True are two."""
-    types = set(map(type, keys))
-    return tuple(keys) if len(types) <= 1 and types <= {int, str} else tuple(map(key_text, map(MappingKey, keys)))
+    if only(int, keys) or only(str, keys):
+        return tuple(keys)
+    return tuple(map(key_text, map(MappingKey, keys)))
 
 
 def longer(way: Way | None, text: str) -> Way:

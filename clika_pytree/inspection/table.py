@@ -105,8 +105,11 @@ class TreeSummary:
             lines = aligned(cells)
         types = {row.type for row in self.rows}
         if max(map(len, lines)) > WIDTH and len(types) == 1:
-            lines = aligned([(*line[:2], *line[3:]) for line in cells])
+            cells = [(*line[:2], *line[3:]) for line in cells]
+            lines = aligned(cells)
             note = [f"the type is {types.pop()} in every line"]
+        if max(map(len, lines)) > WIDTH:
+            lines = aligned(cells, gap=" ")
         return "\n".join([*lines, *self._totals(), *note])
 
     def _repr_html_(self) -> str:
@@ -144,12 +147,12 @@ class Totals:
         self.nbytes += nbytes or 0
 
 
-def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+def aligned(cells: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
     """The lines of a table whose first line has the names of the columns."""
     sides = [str.rjust if name in TO_THE_RIGHT else str.ljust for name in cells[0]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
-        "  ".join(side(text, width) for text, width, side in zip(line, widths, sides, strict=True)).rstrip()
+        gap.join(side(text, width) for text, width, side in zip(line, widths, sides, strict=True)).rstrip()
         for line in cells
     ]
 

@@ -22,7 +22,7 @@ from .flat_tree import MAPPINGS, SEQUENCES
 if TYPE_CHECKING:
     from typing import Any
 
-QUICK = (int, bool, str, bytes, type(None))
+QUICK = tuple(map(id, (int, bool, str, bytes, type(None))))
 """Classes whose `==` is that of contexts and keys, once the classes are the same."""
 
 NOUNS = {NAMEDTUPLE: ("field", "fields"), DATACLASS: ("field", "fields"), CUSTOM: ("child", "children")}
@@ -52,8 +52,8 @@ def full_name(cls: Any) -> str:
 def stranger_text(leaf: Any, cls: Any) -> str:
     """A leaf where the other tree has a container; an instance of a subclass may not be known to be one."""
     text = leaf_text(leaf)
-    own = class_of(leaf)
-    if own in (list, tuple, dict) or not issubclass(own, (list, tuple, dict, cls)):
+    bases = type.__dict__["__mro__"].__get__(class_of(leaf))
+    if not any(base is known for base in bases[1:] for known in (list, tuple, dict, cls)):
         return text
     return f"{text}, which is a leaf: its class is not registered"
 
@@ -96,7 +96,7 @@ def leaf_difference(one: Any, other: Any) -> tuple[str, str] | None:
     if cls is not class_of(other):
         texts = leaf_text(one), leaf_text(other)
         return texts if texts[0] != texts[1] else by_module(cls, class_of(other))
-    if cls in QUICK:
+    if id(cls) in QUICK:
         return None if one == other else value_difference(one, other)
     facts = array_facts(one), array_facts(other)
     if facts[0] is None or facts[1] is None:

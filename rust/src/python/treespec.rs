@@ -190,7 +190,7 @@ impl TreeSpec {
             place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
         let Some(child) = child else {
             let children = if count == 1 { "child" } else { "children" };
-            let message = format!("no child {}: the node has {count} {children}, counted from 0", quote(index));
+            let message = format!("index {} is out of range: the node has {count} {children}", quote(index));
             return Err(PyIndexError::new_err(message));
         };
         self.0.subtree(py, child).map(Self)

@@ -187,7 +187,7 @@ pub(crate) fn add(registration: &Bound<'_, Registration>) -> PyResult<()> {
     if builtin_kind(py, address)?.is_some() {
         let name = record.class_name(py);
         let message = match name.as_str() {
-            "NoneType" => "None can't be registered: none_is_leaf says how it is read".to_owned(),
+            "NoneType" => "NoneType can't be registered: none_is_leaf says how None is read".to_owned(),
             _ => format!(
                 "{name} is a built-in container, which is a node already: to have it read in another way, register a \
                  subclass of {name}"

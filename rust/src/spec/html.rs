@@ -1,12 +1,14 @@
 //! The form of a structure for notebooks: containers that can be opened and closed.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
 
 use super::entries::key_text;
 use super::{Graph, node_name};
-use crate::errors::shorten;
+use crate::errors::{shorten, show};
 use crate::limits::{Grow, Interrupts, write};
+use crate::registry::Manner;
 use crate::structure::Kind;
 
 /// How much a page holds: what is beyond is left out.
@@ -114,7 +116,7 @@ impl Page<'_> {
             match self.graph.same_node(py, one + offset, self.graph, other + offset, &mut self.interrupts) {
                 Ok(true) => {}
                 // A context that can't be compared is like no other.
-                Err(error) if !error.is_instance_of::<PyTypeError>(py) => return Err(error),
+                Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error),
                 _ => return Ok(false),
             }
         }
@@ -140,13 +142,15 @@ impl Page<'_> {
         let (graph, node) = (self.graph, &self.graph.nodes[index]);
         self.interrupts.after(py, node.span as usize)?;
         let name = node_name(py, node, graph.slots_of(node));
+        let slot = |number| graph.slot(py, node, number).filter(|value| !value.is_none());
         let context = match node.kind {
             Kind::None => return Ok(name),
-            Kind::Custom | Kind::Static | Kind::Dataclass => graph.slot(py, node, 1).filter(|value| !value.is_none()),
-            Kind::DefaultDict | Kind::Deque => graph.slot(py, node, 0).filter(|value| !value.is_none()),
-            _ => None,
+            Kind::Static => return Ok(slot(1).map_or(name, |value| show(&value))),
+            Kind::Dataclass => self.meta_fields(py, index).unwrap_or_default(),
+            Kind::Custom => slot(1).map(|value| format!(" {}", show(&value))).unwrap_or_default(),
+            Kind::DefaultDict | Kind::Deque => slot(0).map(|value| format!(" {}", show(&value))).unwrap_or_default(),
+            _ => String::new(),
         };
-        let context = context.map(|value| format!(" {}", crate::errors::show(&value))).unwrap_or_default();
         let leaves: usize = graph.nodes[index..index + node.span as usize]
             .iter()
             .filter(|node| node.is_leaves())
@@ -155,11 +159,19 @@ impl Page<'_> {
         let counted =
             |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
         let (children, leaves) = (counted(node.arity as usize, "child", "children"), counted(leaves, "leaf", "leaves"));
-        Ok(if node.kind == Kind::Static {
-            format!("{name}{context}")
-        } else {
-            format!("{name}{context}: {children}, {leaves}")
-        })
+        Ok(format!("{name}{context}: {children}, {leaves}"))
+    }
+
+    /// The meta fields of a dataclass with their values.
+    fn meta_fields(&self, py: Python<'_>, index: usize) -> Option<String> {
+        let node = &self.graph.nodes[index];
+        let registration = self.graph.registration(py, node)?;
+        let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
+        let values = self.graph.slot(py, node, 1)?.cast::<PyTuple>().ok()?.to_owned();
+        let field = |(name, value): (&Py<PyString>, Bound<'_, PyAny>)| {
+            format!(" {}={}", name.bind(py).to_string_lossy(), show(&value))
+        };
+        Some(meta.iter().zip(values.iter()).map(field).collect())
     }
 
     fn line(&mut self, label: &str, what: &str) -> PyResult<()> {
