@@ -153,6 +153,18 @@ def test_a_deep_tree_on_a_small_stack(kind: str) -> None:
     run_in_thread(work, 256 * 1024)
 
 
+@pytest.mark.parametrize("kind", ["tuple", "dict"])
+def test_deep_differences_on_a_small_stack(kind: str) -> None:
+    trees = [Chain(kind, 20_000, leaf).tree for leaf in (1.5, 2.5, [1.5])]
+
+    def work() -> None:
+        for difference in (cp.tree_diff(trees[0], trees[1], leaves=True), cp.tree_diff(trees[0], trees[2])):
+            assert len(str(difference)) < 500
+            assert [len(found.path) for found in difference] == [20_000]
+
+    run_in_thread(work, 256 * 1024)
+
+
 # --- check_node -------------------------------------------------------------------------------------------------------
 
 

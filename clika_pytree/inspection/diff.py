@@ -18,7 +18,7 @@ from clika_pytree.spec_builder import (
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import key_text, leaf_text, listed
 
-from .difference import Difference, TreeDiff
+from .difference import Difference, TreeDiff, Ways
 from .flat_tree import MAPPINGS, SEQUENCES, FlatTree, only
 from .values import by_module, children_text, full_name, leaf_difference, stranger_text, value_difference
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clika_pytree.typing import IsLeaf, Namespace
 
-    from .difference import Way
+    from .difference import DifferenceKind, Way
 
     # A child of a container: the number of a node, or below zero that of a leaf.
     Child = int
@@ -104,6 +104,7 @@ class Comparison:
             tree.open()
         self.numbers = structure_numbers(a, numbers), structure_numbers(b, numbers)
         self.found: list[Difference] = []
+        self.ways = Ways()
 
     def differences(self) -> list[Difference]:
         roots = [-1 if tree.kinds[0] == LEAVES else 0 for tree in (self.a, self.b)]
@@ -113,12 +114,18 @@ class Comparison:
             if difference is not None:
                 self.found.append(difference)
             elif one < 0 or other < 0:
-                self.found.append(Difference.at(way, "type", *self.told_apart(one, other)))
+                self.found.append(self.at(way, "type", *self.told_apart(one, other)))
             elif self.numbers[0][one] == self.numbers[1][other]:
                 self.compare_leaves_below(way, one, other)
             else:
                 todo.extend(reversed(self.compare_nodes(way, one, other)))
         return self.found
+
+    def at(self, way: Way, kind: DifferenceKind, a: str | None, b: str | None) -> Difference:
+        return Difference.at(self.ways, way, kind, a, b)
+
+    def taken(self, step: Step) -> Way:
+        return 0 if step is None else self.ways.longer(step[0], step[1](step[2]))
 
     # --- leaves -------------------------------------------------------------------------------------------------------
 
@@ -132,8 +139,8 @@ class Comparison:
             for leaf in range(first, first + self.a.num_leaves(one))
             if (texts := leaf_difference(self.a.leaves[leaf], self.b.leaves[leaf + shift])) is not None
         )
-        for place, texts in ways_to(self.a, way, one, differing):
-            self.found.append(Difference.at(place, "leaf", *texts))
+        for place, texts in ways_to(self.a, self.ways, way, one, differing):
+            self.found.append(self.at(place, "leaf", *texts))
 
     # --- containers ---------------------------------------------------------------------------------------------------
 
@@ -142,7 +149,7 @@ class Comparison:
         a, b = self.a, self.b
         same_type = a.class_of(one) is b.class_of(other)
         if not same_type:
-            self.found.append(Difference.at(way, "type", *self.told_apart(one, other)))
+            self.found.append(self.at(way, "type", *self.told_apart(one, other)))
             if not any(a.kinds[one] in family and b.kinds[other] in family for family in (SEQUENCES, MAPPINGS)):
                 return []
         else:
@@ -157,7 +164,7 @@ class Comparison:
                 self.found.extend(paired[0])
                 return paired[1]
         if same_type and a.arities[one] != b.arities[other]:
-            self.found.append(Difference.at(way, "length", node_text(a, one), node_text(b, other)))
+            self.found.append(self.at(way, "length", node_text(a, one), node_text(b, other)))
         pairs = zip(names, children(a, one), children(b, other), strict=False)
         return [work for name, x, y in pairs for work in self.compared((way, make, name), x, y)]
 
@@ -165,10 +172,10 @@ class Comparison:
         """What is left to do for two things in one place; nothing where they are equal. Leaves are compared at once."""
         if one < 0 and other < 0:
             texts = leaf_difference(self.a.leaves[~one], self.b.leaves[~other]) if self.leaves else None
-            return [] if texts is None else [(None, 0, 0, Difference.at(taken(step), "leaf", *texts))]
+            return [] if texts is None else [(0, 0, 0, self.at(self.taken(step), "leaf", *texts))]
         if not self.leaves and one >= 0 and other >= 0 and self.numbers[0][one] == self.numbers[1][other]:
             return []
-        return [(taken(step), one, other, None)]
+        return [(self.taken(step), one, other, None)]
 
     def paired_by_key(self, way: Way, one: int, other: int) -> tuple[list[Difference], list[Work]] | None:
         """The difference in the order of keys; pairs of children with the same key, and what has no pair in its place.
@@ -181,19 +188,19 @@ class Comparison:
         if len(mine) < self.a.arities[one] or len(others) < self.b.arities[other]:
             return None
         texts = order_difference((make, mine), (make_other, others))
-        order = [] if texts is None else [Difference.at(way, "order", *texts)]
+        order = [] if texts is None else [self.at(way, "order", *texts)]
         work: list[Work] = []
         for known, (name, child) in mine.items():
             pair = others.get(known)
             if pair is None:
                 text = child_text(self.a, child)
-                work.append((None, 0, 0, Difference.at((way, make(name)), "only_a", text, None)))
+                work.append((0, 0, 0, self.at(self.taken((way, make, name)), "only_a", text, None)))
             else:
                 work += self.compared((way, make, name), child, pair[1])
         for known, (name, child) in others.items():
             if known not in mine:
                 text = child_text(self.b, child)
-                work.append((None, 0, 0, Difference.at((way, make_other(name)), "only_b", None, text)))
+                work.append((0, 0, 0, self.at(self.taken((way, make_other, name)), "only_b", None, text)))
         return order, work
 
     def told_apart(self, one: Child, other: Child) -> tuple[str, str]:
@@ -239,7 +246,7 @@ class Comparison:
             texts = value_difference(x, y)
             if texts is not None:
                 shown = [f"{owner} with {name}{text}" if name else text for text in texts]
-                self.found.append(Difference.at(way, "context", shown[0], shown[1]))
+                self.found.append(self.at(way, "context", shown[0], shown[1]))
 
 
 # --- structures in numbers --------------------------------------------------------------------------------------------
@@ -310,10 +317,6 @@ def children(tree: FlatTree, node: int) -> list[Child]:
     return found
 
 
-def taken(step: Step) -> Way:
-    return None if step is None else (step[0], step[1](step[2]))
-
-
 def same_names(names: Any, others: Any) -> bool:
     """Whether children can be paired by their places, as far as that is quick to see."""
     if type(names) is range or type(others) is range:
@@ -355,7 +358,9 @@ def order_difference(one: Table, other: Table) -> tuple[str, str] | None:
     return texts[0], texts[1]
 
 
-def ways_to(tree: FlatTree, way: Way, node: int, leaves: Iterator[tuple[int, Any]]) -> Iterator[tuple[Way, Any]]:
+def ways_to(
+    tree: FlatTree, ways: Ways, way: Way, node: int, leaves: Iterator[tuple[int, Any]]
+) -> Iterator[tuple[Way, Any]]:
     """The ways to leaves below a node, which come in order, each with what came with it."""
     # The open containers: the way to it, where its leaves end, its names, and the next child with its place.
     open_nodes: list[list[Any]] = [
@@ -371,11 +376,11 @@ def ways_to(tree: FlatTree, way: Way, node: int, leaves: Iterator[tuple[int, Any
             end = tree.first_leaves[child] + tree.num_leaves(child)
             is_run = tree.kinds[child] == LEAVES
             if is_run and leaf < end:
-                yield (way, make(names[place + leaf - tree.first_leaves[child]])), found
+                yield ways.longer(way, make(names[place + leaf - tree.first_leaves[child]])), found
                 break
             level[3], level[4] = tree.ends[child], place + (tree.arities[child] if is_run else 1)
             if leaf < end:
-                open_nodes.append([(way, make(names[place])), end, tree.names(child), child + 1, 0])
+                open_nodes.append([ways.longer(way, make(names[place])), end, tree.names(child), child + 1, 0])
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------

@@ -12,14 +12,40 @@ if TYPE_CHECKING:
     from clika_pytree.typing import KeyPath
 
     DifferenceKind: TypeAlias = Literal["type", "length", "only_a", "only_b", "order", "context", "leaf"]
-    # A path while walking: the way to the parent, and a key. Written out only where it is shown.
-    Way: TypeAlias = "tuple[Way, Any] | None"
+    # The number of a path among those of a walk.
+    Way: TypeAlias = int
 
 MOST_LINES = 30
 # What is put together in print: differences in siblings that are told apart by a number.
 SHORTEST_RUN = 3
 MOST_FOLDED = 10_000
 DEEPEST_FOLDED = 32
+
+
+class Ways:
+    """The paths of a walk by number: each is that of a parent, and a key. Number 0 is the root.
+
+    Two flat lists, as links from one to the next would be freed one inside the other: that takes a deep stack.
+    """
+
+    __slots__ = ("keys", "parents")
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = [None]
+        self.parents = [0]
+
+    def longer(self, way: Way, key: Any) -> Way:
+        self.keys.append(key)
+        self.parents.append(way)
+        return len(self.keys) - 1
+
+    def last_keys(self, way: Way, most: int | None) -> KeyPath:
+        """The keys from the root down, or as many of the last ones."""
+        keys: list[Any] = []
+        while way and (most is None or len(keys) < most):
+            keys.append(self.keys[way])
+            way = self.parents[way]
+        return tuple(reversed(keys))
 
 
 class Difference:
@@ -34,20 +60,20 @@ class Difference:
         b: What stands there in the second tree; None for "only_a".
     """
 
-    __slots__ = ("_way", "a", "b", "kind")
+    __slots__ = ("_way", "_ways", "a", "b", "kind")
     __match_args__ = ("path", "kind", "a", "b")
 
     def __init__(self, path: KeyPath, kind: DifferenceKind, a: str | None, b: str | None) -> None:
-        self._way: Way = None
+        self._ways, self._way = Ways(), 0
         for key in path:
-            self._way = self._way, key
+            self._way = self._ways.longer(self._way, key)
         self.kind, self.a, self.b = kind, a, b
 
     @classmethod
-    def at(cls, way: Way, kind: DifferenceKind, a: str | None, b: str | None) -> Difference:
+    def at(cls, ways: Ways, way: Way, kind: DifferenceKind, a: str | None, b: str | None) -> Difference:
         """The difference at a place of a walk: differences far down share the way that leads to them."""
         made = cls.__new__(cls)
-        made._way, made.kind, made.a, made.b = way, kind, a, b
+        made._ways, made._way, made.kind, made.a, made.b = ways, way, kind, a, b
         return made
 
     @property
@@ -56,12 +82,7 @@ class Difference:
 
     def last_keys(self, most: int | None) -> KeyPath:
         """The keys from the root down, or as many of the last ones."""
-        keys: list[Any] = []
-        way = self._way
-        while way is not None and (most is None or len(keys) < most):
-            way, key = way
-            keys.append(key)
-        return tuple(reversed(keys))
+        return self._ways.last_keys(self._way, most)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Difference):

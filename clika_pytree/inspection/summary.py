@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from .folding import Group, Runs
     from .table import Leaf
 
-    # The way to a row: how many keys, the first few of their texts, the last one, and the way to the parent.
-    Way = tuple[int, tuple[str, ...], str, "Way | None"]
-
 MOST_KEYS = 2 * PATH_ENDS
 
 
@@ -168,23 +165,26 @@ class Survey:
         if self.root in self.leaves:
             yield SummaryRow((), 1, self.leaves[self.root])
             return
-        # The open containers: what is still to come of their groups, and the way and the count that lead to them.
-        todo: list[tuple[int, Iterator[Group], Way | None, int]] = [self.opened(self.root, None, 1)]
+        # The open containers: what is still to come of their groups, and how many of them a group stands for.
+        todo = [self.opened(self.root, 1)]
+        # The keys that lead to the group at hand.
+        keys: list[str] = []
         while todo:
-            node, groups, way, count = todo[-1]
+            node, groups, count = todo[-1]
             for group in groups:
-                further, number = longer(way, text_of_group(group, *self.tree.names(node))), count * group.count
+                del keys[len(todo) - 1 :]
+                keys.append(text_of_group(group, *self.tree.names(node)))
                 if group.look in self.leaves:
-                    yield SummaryRow(texts_of(further), number, self.leaves[group.look])
+                    yield SummaryRow(ends_of(keys), count * group.count, self.leaves[group.look])
                 else:
-                    todo.append(self.opened(group.look, further, number))
+                    todo.append(self.opened(group.look, count * group.count))
                     break
             else:
                 todo.pop()
 
-    def opened(self, look: int, way: Way | None, count: int) -> tuple[int, Iterator[Group], Way | None, int]:
+    def opened(self, look: int, count: int) -> tuple[int, Iterator[Group], int]:
         node, groups, _ = self.nodes[look]
-        return node, iter(groups), way, count
+        return node, iter(groups), count
 
 
 def run_lengths(looks: list[int]) -> list[tuple[int, int]]:
@@ -212,25 +212,12 @@ def comparable(keys: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(map(key_text, map(MappingKey, keys)))
 
 
-def longer(way: Way | None, text: str) -> Way:
-    if way is None:
-        return 1, (text,), text, None
-    depth, first, _, _ = way
-    return depth + 1, first if depth >= MOST_KEYS else (*first, text), text, way
-
-
-def texts_of(way: Way) -> tuple[str, ...]:
-    """The texts of the keys; the middle of a long way is left out."""
-    depth, first, _, _ = way
-    if depth <= MOST_KEYS:
-        return first
+def ends_of(keys: list[str]) -> tuple[str, ...]:
+    """The keys of a row; the middle of a long path is left out."""
+    if len(keys) <= MOST_KEYS:
+        return tuple(keys)
     half = MOST_KEYS // 2
-    last: list[str] = []
-    step: Way | None = way
-    while step is not None and len(last) < half:
-        last.append(step[2])
-        step = step[3]
-    return (*first[:half], f"…({depth - 2 * half} more)…", *reversed(last))
+    return (*keys[:half], f"…({len(keys) - MOST_KEYS} more)…", *keys[-half:])
 
 
 def bytes_of(value: Any, elements: int | None) -> int | None:
