@@ -6,6 +6,8 @@
 VENV ?= .venv
 # The interpreter to use; without it the one $(VENV) was made with, else the first that is new enough.
 PYTHON ?=
+# A process for each core, and eight at most, takes tests from the others once it has none left.
+PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 # Handed on to pytest, the benchmarks and the tour: make test ARGS="-k dict -x"
 ARGS ?=
 
@@ -85,7 +87,7 @@ demo: $(VENV)/installed $(VENV)/with-demo
 
 ## test                Rust's tests, then Python's
 test: test-rust $(VENV)/installed $(VENV)/with-test
-	@$(VENV)/bin/pytest $(ARGS)
+	@$(VENV)/bin/pytest $(PARALLEL) $(ARGS)
 
 ## test-rust           Rust's tests alone
 test-rust: $(VENV)/interpreter

@@ -25,7 +25,8 @@ def documented() -> dict[str, Any]:
             continue
         found[name] = value
         if inspect.isclass(value) and not issubclass(value, BaseException):
-            for member, attribute in vars(value).items():
+            # A native class has its members in another order in each process, and pytest-xdist compares the names.
+            for member, attribute in sorted(vars(value).items()):
                 if not member.startswith("_"):
                     found[f"{name}.{member}"] = attribute
     return found

@@ -226,7 +226,6 @@ MIXED = {"a": 1, "b": "text", "c": [2, None, 2.5]}
         (lambda leaf: leaf == "text", {"a": 1, "b": "X", "c": [2, None, 2.5]}),
         ((), MIXED),
     ],
-    ids=repr,
 )
 def test_only_what_the_filter_takes_is_mapped(chosen, expected):
     assert cp.tree_map_only(chosen, lambda leaf: "X", MIXED) == expected

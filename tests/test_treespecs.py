@@ -179,7 +179,7 @@ def test_one_level():
     assert cp.tree_flatten_one_level([None, []], none_is_leaf=False)[1].num_leaves == 2
 
 
-@pytest.mark.parametrize("leaf", [3, None, "text", {1}, AlphaOnly(1, 2)], ids=repr)
+@pytest.mark.parametrize("leaf", [3, None, "text", {1}, AlphaOnly(1, 2)], ids=lambda leaf: type(leaf).__name__)
 def test_a_leaf_has_no_level(leaf):
     with pytest.raises(ValueError, match="which is a leaf"):
         cp.tree_flatten_one_level(leaf)
