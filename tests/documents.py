@@ -11,9 +11,11 @@ import json
 import re
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+OTHER_LIBRARIES = ("jax", "optree", "torch")
 EXAMPLE = re.compile(r"^```python\n(?P<source>.*?)^```\n(?:\n*```text\n(?P<output>.*?)^```\n)?", re.M | re.S)
 
 
@@ -29,6 +31,12 @@ def examples(document: Path) -> list[Example]:
         Example(text.count("\n", 0, match.start()) + 2, match["source"], match["output"] or "")
         for match in EXAMPLE.finditer(text)
     ]
+
+
+def needed(sources: Iterable[str]) -> list[str]:
+    """The other libraries that these sources use: where one is not installed, they have to be left out."""
+    text = "\n".join(sources)
+    return [name for name in OTHER_LIBRARIES if re.search(rf"^(?:import|from) {name}\b|\w_{name}\(", text, re.M)]
 
 
 def run(example: Example, document: Path) -> str:

@@ -8,6 +8,7 @@ import inspect
 import re
 from typing import Any
 
+import documents
 import pytest
 
 import clika_pytree
@@ -37,7 +38,6 @@ def examples(name: str) -> doctest.DocTest:
     return doctest.DocTestParser().get_doctest(doc, {"__name__": "__main__"}, name, None, None)
 
 
-OTHER_LIBRARIES = ("jax", "optree", "torch")
 OBJECTS = documented()
 WITH_EXAMPLES = [name for name in OBJECTS if examples(name).examples]
 FUNCTIONS = [name for name in pytree.__all__ if callable(OBJECTS.get(name)) and not inspect.isclass(OBJECTS[name])]
@@ -58,9 +58,8 @@ def test_it_has_an_example(name: str) -> None:
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_its_examples_run(name: str) -> None:
     test = examples(name)
-    for library in OTHER_LIBRARIES:
-        if any(re.match(rf"import {library}\b", example.source) for example in test.examples):
-            pytest.importorskip(library, reason=f"its example is about {library}, which is not installed")
+    for library in documents.needed(example.source for example in test.examples):
+        pytest.importorskip(library, reason=f"its example is about {library}, which is not installed")
     said: list[str] = []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     try:

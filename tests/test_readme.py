@@ -15,6 +15,8 @@ WITH_EXAMPLES = [document for document in DOCUMENTS if documents.examples(docume
 
 @pytest.mark.parametrize("document", WITH_EXAMPLES, ids=lambda path: path.name)
 def test_examples_print_what_is_said(document, tmp_path):
+    for library in documents.needed(example.source for example in documents.examples(document)):
+        pytest.importorskip(library, reason=f"its examples are about {library}, which is not installed")
     command = [sys.executable, "-W", "error", documents.__file__, str(document)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
