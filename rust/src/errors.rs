@@ -1,18 +1,16 @@
 //! The error family, and the words that say where in a tree something went wrong.
 
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 /// The longest value that a message quotes, in characters.
 const LONGEST_VALUE: usize = 80;
 /// How many keys of a long path a message shows at each end.
 const PATH_ENDS: usize = 4;
-/// What a message takes while it is made, and what each entry of a path in it does; far more than either.
+/// Far more than a message takes while it is made.
 const ROOM_FOR_WORDS: usize = 1 << 16;
-const ROOM_FOR_ENTRY: usize = 128;
 
 /// The classes of the family.
 #[derive(Clone, Copy, Debug)]
@@ -110,40 +108,57 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A place in a tree, as text; nothing where that text was too long for the memory that is left.
-#[derive(Clone, Debug)]
-pub(crate) struct KeyPath(Option<Vec<String>>);
+/// A place in a tree, as text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyPath {
+    text: String,
+    /// Where each entry ends in the text.
+    ends: Vec<usize>,
+    /// There was no memory for the rest.
+    is_cut: bool,
+}
 
 impl KeyPath {
-    /// The path of so many entries.
-    pub(crate) fn new(count: usize, entries: impl Iterator<Item = String>) -> Self {
-        let has_room = count.checked_mul(ROOM_FOR_ENTRY).is_some_and(|room| has_room(room + ROOM_FOR_WORDS));
-        Self(has_room.then(|| entries.collect()))
+    pub(crate) fn new(entries: impl IntoIterator<Item = String>) -> Self {
+        let mut path = Self::default();
+        path.is_cut = entries.into_iter().any(|entry| !path.push(&entry));
+        path
     }
 
-    pub(crate) const fn lost() -> Self {
-        Self(None)
+    /// Adds an entry where there is memory for it.
+    fn push(&mut self, entry: &str) -> bool {
+        if self.text.try_reserve(entry.len()).is_err() || self.ends.try_reserve(1).is_err() {
+            return false;
+        }
+        self.text.push_str(entry);
+        self.ends.push(self.text.len());
+        true
     }
 
-    /// The whole path: `['layers'][3].w`.
-    pub(crate) fn full(&self) -> Option<String> {
-        self.0.as_ref().map(|entries| entries.concat())
+    /// The whole path: `['layers'][3].w`; nothing where there was no memory for it.
+    pub(crate) fn full(&self) -> Option<&str> {
+        (!self.is_cut).then_some(&self.text)
+    }
+
+    /// The entries in a range, each cut to what a message quotes.
+    fn entries(&self, range: std::ops::Range<usize>) -> String {
+        let start = |index: usize| if index == 0 { 0 } else { self.ends[index - 1] };
+        range.map(|index| shorten(&self.text[start(index)..self.ends[index]])).collect()
     }
 
     /// Where it is, for a message: `at ['layers'][3].w`, `at the root`; the middle of a long path is left out.
     pub(crate) fn place(&self) -> String {
-        let Some(entries) = &self.0 else { return "at a place too deep to be named in the memory left".to_owned() };
-        if entries.is_empty() {
-            return "at the root".to_owned();
+        let length = self.ends.len();
+        let cut = if self.is_cut { "…" } else { "" };
+        if length == 0 {
+            return format!("at the root{cut}");
         }
-        let cut = |entry: &String| shorten(entry);
-        if entries.len() <= 2 * PATH_ENDS {
-            return format!("at {}", entries.iter().map(cut).collect::<String>());
+        if length <= 2 * PATH_ENDS {
+            return format!("at {}{cut}", self.entries(0..length));
         }
-        let left_out = entries.len() - 2 * PATH_ENDS;
-        let first: String = entries[..PATH_ENDS].iter().map(cut).collect();
-        let last: String = entries[entries.len() - PATH_ENDS..].iter().map(cut).collect();
-        format!("at {first}…({left_out} more)…{last}")
+        let left_out = length - 2 * PATH_ENDS;
+        let (first, last) = (self.entries(0..PATH_ENDS), self.entries(length - PATH_ENDS..length));
+        format!("at {first}…({left_out} more)…{last}{cut}")
     }
 }
 
@@ -182,7 +197,7 @@ pub(crate) fn show(value: &Bound<'_, PyAny>) -> String {
 
 /// Whether `repr` of it is quick and runs no user code.
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+    use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt};
     const LONGEST_TEXT: usize = 10_000;
     value.is_none()
         || value.is_exact_instance_of::<PyBool>()
@@ -197,9 +212,9 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
 pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, message: &str) -> PyErr {
     let make = || -> PyResult<PyErr> {
         let cls = classes(py)?[family as usize].bind(py);
-        let instance = cls.call1((message,))?;
+        let instance = cls.call1((text_of(py, message)?,))?;
         if let Some(path) = path.and_then(KeyPath::full) {
-            instance.setattr(intern!(py, "path"), path)?;
+            instance.setattr(text_of(py, "path")?, text_of(py, path)?)?;
         }
         Ok(PyErr::from_value(instance))
     };
@@ -218,13 +233,18 @@ pub(crate) fn no_memory<Refusal>(_refused: Refusal) -> PyErr {
     PyMemoryError::new_err("clika_pytree: not enough memory for this tree")
 }
 
-/// Whether so much memory can be had. Words are put together without asking for each, and the process would end where
-/// there is no memory for them.
+/// Whether so much memory can be had. Words are put together without asking for each, and what is kept for them where
+/// memory has ended is small.
 fn has_room(bytes: usize) -> bool {
     let mut room: Vec<u8> = Vec::new();
     let has_room = room.try_reserve_exact(bytes).is_ok();
     std::hint::black_box(room);
     has_room
+}
+
+/// A str, or a `MemoryError`: `PyString::new` and `intern` panic, and an error may be about memory.
+fn text_of<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    PyString::from_bytes(py, text.as_bytes())
 }
 
 /// Adds a line to an exception of the user's own code, which keeps its type. Where memory has ended there may be none.
@@ -239,14 +259,14 @@ pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: impl FnOnce() -> Str
 
 fn attach_note(value: &Bound<'_, PyAny>, note: &str) -> PyResult<()> {
     let py = value.py();
-    if value.hasattr(intern!(py, "add_note"))? {
-        value.call_method1(intern!(py, "add_note"), (note,))?;
+    if value.hasattr(text_of(py, "add_note")?)? {
+        value.call_method1(text_of(py, "add_note")?, (text_of(py, note)?,))?;
         return Ok(());
     }
     // Python 3.10 has no `add_note`; tools that print notes read `__notes__`.
-    let name = intern!(py, "__notes__");
-    match value.getattr(name) {
-        Ok(notes) => notes.cast::<PyList>()?.append(note),
-        Err(_) => value.setattr(name, PyList::new(py, [note])?),
+    let name = text_of(py, "__notes__")?;
+    match value.getattr(&name) {
+        Ok(notes) => notes.cast::<PyList>()?.append(text_of(py, note)?),
+        Err(_) => value.setattr(name, PyList::new(py, [text_of(py, note)?])?),
     }
 }

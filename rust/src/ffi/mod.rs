@@ -10,6 +10,7 @@
 
 mod address;
 mod cell;
+mod cushion;
 mod dict_table;
 mod free;
 mod loaded;

@@ -250,6 +250,12 @@ pub(crate) fn tuple_of_all<'py>(py: Python<'py>, items: &[Bound<'py, PyAny>]) ->
     }
 }
 
+/// An int, or a `MemoryError`.
+pub(crate) fn int_of(py: Python<'_>, number: usize) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the result is a new reference or an exception is set.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromSize_t(number)) }
+}
+
 /// A list of these objects.
 pub(crate) fn list_of<'py>(
     py: Python<'py>,

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyString, PyTuple};
 
 use super::classes::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
+use crate::limits::{self, Grow};
 
 /// The text of a key as an index expression: `[0]`, `['a']`, `.x`, `[<flat index 0>]`.
 pub(crate) fn text_of_key(key: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -46,7 +47,12 @@ pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> 
         let key = key?;
         if simple { bare_text_of_key(&key) } else { text_of_key(&key) }
     };
-    Ok(path.try_iter()?.map(write).collect::<PyResult<Vec<_>>>()?.join(separator))
+    let mut text = String::new();
+    for (number, key) in path.try_iter()?.enumerate() {
+        limits::write(&mut text, if number == 0 { "" } else { separator })?;
+        limits::write(&mut text, &write(key)?)?;
+    }
+    Ok(text)
 }
 
 /// A value in brackets: plain ones by their repr, others with their class in front.
@@ -69,7 +75,9 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     let mut left = vec![value.clone()];
     while let Some(value) = left.pop() {
         if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-            left.extend(tuple.iter());
+            if left.grow_by(tuple.iter()).is_err() {
+                return false;
+            }
             continue;
         }
         let plain = value.is_none()

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::treespec::TreeSpec;
-use crate::ffi::{RefVec, list_from};
+use crate::ffi::{RefVec, list_from, tuple_of_all};
 use crate::keys;
 use crate::limits::Interrupts;
 use crate::spec::Graph;
@@ -18,7 +18,7 @@ fn pairs<'py>(graph: &Graph, leaves: &Bound<'py, PyList>) -> PyResult<Bound<'py,
     let mut pairs = RefVec::with_room(leaves.len())?;
     for (path, leaf) in paths.iter().zip(leaves.iter()) {
         interrupts.after(py, 1)?;
-        pairs.push((path, leaf).into_pyobject(py)?.into_any())?;
+        pairs.push(tuple_of_all(py, &[path, leaf])?.into_any())?;
     }
     list_from(py, &mut pairs, 0)
 }

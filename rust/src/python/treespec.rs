@@ -9,8 +9,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
-use crate::errors::{add_note, no_memory, quote, type_error};
-use crate::ffi::{list_of, tuple_of};
+use crate::errors::{add_note, quote, type_error};
+use crate::ffi::{RefVec, list_from, list_of, tuple_of};
 use crate::limits::{CALL, Interrupts};
 use crate::spec::{Graph, Where, wrong_result};
 use crate::structure::Kind;
@@ -131,7 +131,7 @@ impl TreeSpec {
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure({"a": 1, "b": 2}).entries()
     /// ['a', 'b']
-    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.0.entries(py)
     }
 
@@ -158,16 +158,15 @@ impl TreeSpec {
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure([1, (2, 3)]).children()
     /// [TreeSpec(*), TreeSpec((*, *))]
-    fn children(&self, py: Python<'_>) -> PyResult<Vec<Py<Self>>> {
-        let mut children = Vec::new();
-        children.try_reserve_exact(self.num_children()).map_err(no_memory)?;
+    fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut children = RefVec::with_room(self.num_children())?;
         let mut interrupts = Interrupts::new();
         for index in self.0.children_of(0) {
             interrupts.after(py, CALL / 64)?;
             // Objects before they are in a list: making one may start a collection, which must not see it half filled.
-            children.push(Py::new(py, Self(self.0.subtree(py, index)?))?);
+            children.push(Bound::new(py, Self(self.0.subtree(py, index)?))?.into_any())?;
         }
-        Ok(children)
+        list_from(py, &mut children, 0)
     }
 
     /// The structure of one child; a negative index counts from the end.

@@ -43,7 +43,10 @@ impl Scope {
                 known.classes.clear();
                 known.generation = generation;
             }
-            known.classes.insert(address, class);
+            // Where there is no memory for it, the class is looked at again the next time.
+            if known.classes.try_reserve(1).is_ok() {
+                known.classes.insert(address, class);
+            }
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, TryReserveError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType, PyWeakrefReference};
@@ -11,7 +11,7 @@ use super::Class;
 use super::class::builtin_kind;
 use super::registration::Registration;
 use super::scope::{AddressMap, Scope};
-use crate::errors::{Family, error};
+use crate::errors::{Family, error, no_memory};
 use crate::ffi::{self, GilCell, TypeAddress};
 use crate::structure::Kind;
 use crate::values::is_namedtuple_class;
@@ -150,10 +150,12 @@ fn watch(cls: &Bound<'_, PyType>) -> PyResult<()> {
     }
     let weakref = PyWeakrefReference::new_with(cls, ClassWatch { address })?;
     // User code may have run meanwhile and have put its own there: dropped only once the table is let go.
-    let replaced =
-        WATCHED.with(py, |watched| watched.get_or_insert_default().insert(address, weakref.into_any().unbind()));
-    drop(replaced);
-    Ok(())
+    let replaced = WATCHED.with(py, |watched| {
+        let watched = watched.get_or_insert_default();
+        watched.try_reserve(1)?;
+        Ok::<_, TryReserveError>(watched.insert(address, weakref.clone().into_any().unbind()))
+    });
+    replaced.map(drop).map_err(no_memory)
 }
 
 /// Called when a remembered class dies.
@@ -195,15 +197,17 @@ pub(crate) fn add(registration: &Bound<'_, Registration>) -> PyResult<()> {
         };
         return Err(error(py, Family::Registration, None, &message));
     }
-    let refused = REGISTRATIONS.with(py, |table| {
-        let of_class = table.get_or_insert_default().entry(address).or_default();
+    let added = REGISTRATIONS.with(py, |table| {
+        let table = table.get_or_insert_default();
+        table.try_reserve(1)?;
+        let of_class = table.entry(address).or_default();
         if of_class.iter().any(|other| other.get().namespace == record.namespace) {
-            return true;
+            return Ok(false);
         }
         of_class.push(registration.clone().unbind());
-        false
+        Ok::<_, TryReserveError>(true)
     });
-    if refused {
+    if !added.map_err(no_memory)? {
         let name = record.class_name(py);
         let (place, argument) = match record.namespace.as_str() {
             "" => ("the global namespace".to_owned(), String::new()),

@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use super::Graph;
 use crate::errors::{KeyPath, no_memory};
-use crate::ffi::{AddressHash, Raw, RefVec, Slots, tuple_from, tuple_of_all};
+use crate::ffi::{AddressHash, Raw, RefVec, Slots, int_of, list_from, tuple_from, tuple_of_all};
 use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
 use crate::limits::{Grow, Interrupts};
 use crate::registry::{Manner, Registration};
@@ -49,7 +49,7 @@ pub(crate) fn entry_of<'py>(
     slots: &[Option<Py<PyAny>>],
     child: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let index = || Ok(child.into_pyobject(py)?.into_any());
+    let index = || int_of(py, child);
     let slot =
         |number: usize| slots.get(node.slots_at as usize + number).and_then(Option::as_ref).map(|slot| slot.bind(py));
     if let Some(first) = node.kind.first_key() {
@@ -106,25 +106,23 @@ pub(crate) fn key_path(
     py: Python<'_>,
     nodes: &[Node],
     slots: &[Option<Py<PyAny>>],
-    places: impl Iterator<Item = Place> + Clone,
+    places: impl IntoIterator<Item = Place>,
 ) -> KeyPath {
-    let count = places.clone().count();
-    KeyPath::new(count, places.map(|place| key_text(py, &nodes[place.node], slots, place.child)))
+    KeyPath::new(places.into_iter().map(|place| key_text(py, &nodes[place.node], slots, place.child)))
 }
 
 impl Graph {
     /// The entries of the root's children.
-    pub(crate) fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        if self.is_leaf() {
-            return Ok(Vec::new());
-        }
+    pub(crate) fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let root = self.root();
-        let mut entries = Vec::new();
-        entries.try_reserve_exact(root.arity as usize).map_err(no_memory)?;
-        for child in 0..root.arity as usize {
-            entries.push(entry_of(py, root, self.slots.as_slice(), child)?);
+        let count = if root.is_leaves() { 0 } else { root.arity as usize };
+        let mut interrupts = Interrupts::new();
+        let mut entries = RefVec::with_room(count)?;
+        for child in 0..count {
+            interrupts.after(py, PER_STEP)?;
+            entries.push(entry_of(py, root, self.slots.as_slice(), child)?)?;
         }
-        Ok(entries)
+        list_from(py, &mut entries, 0)
     }
 
     /// The path of every leaf as a tuple of entries; made once.
@@ -188,52 +186,38 @@ impl Graph {
     /// The path of a leaf by its number.
     #[cold]
     pub(crate) fn path_of_leaf(&self, py: Python<'_>, leaf: usize) -> KeyPath {
-        let mut open: Vec<Place> = Vec::new();
         let mut seen = 0;
-        for (index, node) in self.nodes.iter().enumerate() {
-            let step = |open: &mut Vec<Place>, count: usize| {
-                if let Some(place) = open.last_mut() {
-                    place.child += count;
-                }
-            };
-            if !node.is_leaves() {
-                step(&mut open, 1);
-                if open.grow(Place { node: index, child: 0 }).is_err() {
-                    return KeyPath::lost();
-                }
-            } else if leaf < seen + node.arity as usize {
-                step(&mut open, leaf - seen + 1);
-                break;
-            } else {
-                seen += node.arity as usize;
-                step(&mut open, node.arity as usize);
-            }
-            while open.last().is_some_and(|place| place.child == self.nodes[place.node].arity as usize) {
-                open.pop();
-            }
-        }
-        // Each place has counted the child it is at.
-        let places = open.iter().map(|place| Place { child: place.child - 1, ..*place });
+        let holds_it = |node: &Node| {
+            seen += if node.is_leaves() { node.arity as usize } else { 0 };
+            leaf < seen
+        };
+        let run = self.nodes.iter().position(holds_it).unwrap_or_default();
+        let places = self.ancestors(run, leaf + self.nodes[run].arity as usize - seen);
         key_path(py, &self.nodes, self.slots.as_slice(), places)
     }
 
     /// The path of a node by its index.
     #[cold]
     pub(crate) fn path_of_node(&self, py: Python<'_>, index: usize) -> KeyPath {
-        let mut places: Vec<Place> = Vec::new();
+        key_path(py, &self.nodes, self.slots.as_slice(), self.ancestors(index, 0))
+    }
+
+    /// The containers around a node (or around a leaf, by its number in a run), each with the place of the child that
+    /// leads to it.
+    fn ancestors(&self, index: usize, leaf: usize) -> impl Iterator<Item = Place> {
         let mut at = 0;
-        while at != index {
-            let step = self.children_of(at).enumerate().find(|(_, child)| {
+        std::iter::from_fn(move || {
+            if at == index {
+                return None;
+            }
+            let (child, next) = self.children_of(at).enumerate().find(|(_, child)| {
                 let node = &self.nodes[*child];
                 *child <= index && index < *child + node.span as usize
-            });
-            let Some((child, next)) = step else { break };
-            if places.grow(Place { node: at, child }).is_err() {
-                return KeyPath::lost();
-            }
+            })?;
+            let place = Place { node: at, child: if next == index { child + leaf } else { child } };
             at = next;
-        }
-        key_path(py, &self.nodes, self.slots.as_slice(), places.iter().copied())
+            Some(place)
+        })
     }
 }
 

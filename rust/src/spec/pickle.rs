@@ -1,14 +1,14 @@
 //! A structure as plain values and back; what comes back is checked like any stranger's data.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PyList, PyTuple, PyType};
 
 use super::algebra::shape_error;
 use super::{Graph, Order};
 use crate::errors::{Family, error, no_memory, quote};
-use crate::ffi::{RefVec, interned, list_from, tuple_from};
+use crate::ffi::{RefVec, int_of, interned, list_from, new_dict, tuple_from, tuple_of_all};
 use crate::limits::{Grow, Interrupts, gathered};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder, ShapeError};
@@ -31,6 +31,15 @@ fn damaged(reason: &str) -> PyErr {
 
 fn damaged_at(node: usize, reason: &str) -> PyErr {
     damaged(&format!("{reason}, at node {node}"))
+}
+
+/// What a builder's refusal says of a state, in the words of `damaged`.
+fn misshapen(refusal: ShapeError, damaged: impl FnOnce(&str) -> PyErr) -> PyErr {
+    if refusal == ShapeError::NoMemory { shape_error(refusal) } else { damaged(&refusal.to_string()) }
+}
+
+fn unless_of_memory(py: Python<'_>, raised: PyErr, reason: &str) -> PyErr {
+    if raised.is_instance_of::<PyMemoryError>(py) { raised } else { damaged(reason) }
 }
 
 impl Graph {
@@ -71,9 +80,10 @@ impl Graph {
             let mut places = RefVec::default();
             for place in &order.sorted_places {
                 interrupts.after(py, 1)?;
-                places.push(place.into_pyobject(py)?.into_any())?;
+                places.push(int_of(py, *place as usize)?)?;
             }
-            orders.push((order.node, list_from(py, &mut places, 0)?).into_pyobject(py)?.into_any())?;
+            let pair = [int_of(py, order.node as usize)?, list_from(py, &mut places, 0)?.into_any()];
+            orders.push(tuple_of_all(py, &pair)?.into_any())?;
         }
         list_from(py, &mut orders, 0)
     }
@@ -118,17 +128,15 @@ impl Graph {
                 "this TreeSpec was written with version {version}; this release reads up to {VERSION}: upgrade clika_pytree"
             )));
         }
-        let state: State<'_> = state.extract().map_err(|_| damaged("its parts have other types"))?;
+        let state: State<'_> =
+            state.extract().map_err(|unfit| unless_of_memory(py, unfit, "its parts have other types"))?;
         let (_, none_is_leaf, bytes, values, orders) = state;
         let nodes = read_nodes(py, bytes.as_bytes())?;
         let mut reader = SlotReader { values, next: 0, node: 0, slots: RefVec::default() };
         let mut shape = ShapeBuilder::default();
         let mut interrupts = Interrupts::new();
         for (number, (kind, arity)) in nodes.into_iter().enumerate() {
-            let refused = |refusal: ShapeError| match refusal {
-                ShapeError::NoMemory => shape_error(refusal),
-                _ => damaged_at(number, &refusal.to_string()),
-            };
+            let refused = |refusal| misshapen(refusal, |reason| damaged_at(number, reason));
             interrupts.after(py, 1 + kind.slots(arity as usize))?;
             if kind == Kind::Leaves {
                 shape.leaves(arity).map_err(refused)?;
@@ -144,7 +152,7 @@ impl Graph {
         if reader.next != reader.values.len() {
             return Err(damaged("slots are left over"));
         }
-        let nodes = shape.finish().map_err(|refusal| damaged(&refusal.to_string()))?;
+        let nodes = shape.finish().map_err(|refusal| misshapen(refusal, damaged))?;
         let orders = read_orders(&nodes, orders)?;
         Self::new(py, nodes, reader.slots.drain_to_slots()?, orders, none_is_leaf)
     }
@@ -257,7 +265,7 @@ impl<'py> SlotReader<'py> {
     }
 
     fn read_keys(&mut self, py: Python<'py>, arity: usize) -> PyResult<()> {
-        let seen = PyDict::new(py);
+        let seen = new_dict(py, arity)?;
         let mut interrupts = Interrupts::new();
         for _ in 0..arity {
             interrupts.after(py, 1)?;

@@ -111,7 +111,6 @@ impl<'py> Writer<'py> {
         loop {
             interrupts.after(value.py(), PER_PART)?;
             around.try_reserve(1).map_err(no_memory)?;
-            written.try_reserve(1).map_err(no_memory)?;
             let target = stack.last_mut().map_or(&mut self.bytes, |top| &mut top.content);
             if !write_atom(&current, target)? {
                 if let Some((_, bytes)) = written.get(&(current.as_ptr() as usize)) {
@@ -135,6 +134,7 @@ impl<'py> Writer<'py> {
                 put(&bytes, stack.last_mut().map_or(&mut self.bytes, |top| &mut top.content))?;
                 let address = complete.container.as_ptr() as usize;
                 around.remove(&address);
+                written.try_reserve(1).map_err(no_memory)?;
                 written.insert(address, (complete.container, bytes));
             }
         }

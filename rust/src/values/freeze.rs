@@ -81,7 +81,6 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     loop {
         interrupts.after(value.py(), 1)?;
         around.try_reserve(1).map_err(no_memory)?;
-        copied.try_reserve(1).map_err(no_memory)?;
         let address = current.as_ptr() as usize;
         let mut done = match copied.get(&address) {
             Some((_, copy)) => Some(copy.clone()),
@@ -111,6 +110,7 @@ fn copy<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
                 let original = complete.original.clone();
                 around.remove(&(original.as_ptr() as usize));
                 let copy = rebuild(complete)?;
+                copied.try_reserve(1).map_err(no_memory)?;
                 copied.insert(original.as_ptr() as usize, (original, copy.clone()));
                 done = Some(copy);
             }

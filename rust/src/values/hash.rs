@@ -91,7 +91,6 @@ pub(super) fn hash_remembering<'py>(
         interrupts.after(value.py(), 1)?;
         check_memory(stack.len())?;
         around.try_reserve(1).map_err(no_memory)?;
-        known.try_reserve(1).map_err(no_memory)?;
         let mut done = hash_or_open(current, known, &mut stack)?;
         if let (None, Some(opened)) = (done, stack.last())
             && !around.insert(opened.value.as_ptr() as usize)
@@ -122,6 +121,7 @@ pub(super) fn hash_remembering<'py>(
                 }
                 let address = value.as_ptr() as usize;
                 around.remove(&address);
+                known.try_reserve(1).map_err(no_memory)?;
                 known.insert(address, (hash, value));
             }
         }

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::ffi::{self, RefVec};
+use crate::limits::Interrupts;
 use crate::registry::{DroppedDefault, Manner, Registration, builtins};
 use crate::structure::{Kind, Node};
 use crate::values;
@@ -44,16 +45,28 @@ pub(super) fn assemble(
     stack.push(made)
 }
 
+/// Setting a key takes some steps' time.
+const PER_KEY: usize = 4;
+
 /// Sets the keys to the children from `base` on.
 #[inline]
 fn fill_dict(dict: &Bound<'_, PyAny>, keys: &[Option<Py<PyAny>>], stack: &RefVec, base: usize) -> PyResult<()> {
-    for (key, value) in keys.iter().zip(&stack.as_slice()[base..]) {
-        if let (Some(key), Some(value)) = (key, value) {
-            ffi::dict_set(dict, key, value)?;
+    let values = &stack.as_slice()[base..];
+    for (keys, values) in keys.chunks(MOST_AT_ONCE).zip(values.chunks(MOST_AT_ONCE)) {
+        for (key, value) in keys.iter().zip(values) {
+            if let (Some(key), Some(value)) = (key, value) {
+                ffi::dict_set(dict, key, value)?;
+            }
+        }
+        if keys.len() == MOST_AT_ONCE {
+            dict.py().check_signals()?;
         }
     }
     Ok(())
 }
+
+/// Nobody can interrupt the filling of a dict of so many keys, which takes some milliseconds.
+const MOST_AT_ONCE: usize = 1 << 15;
 
 /// The same in the order that the dict had before its keys were sorted.
 fn fill_dict_in_order(
@@ -63,7 +76,9 @@ fn fill_dict_in_order(
     stack: &RefVec,
     base: usize,
 ) -> PyResult<()> {
+    let mut interrupts = Interrupts::new();
     for place in order {
+        interrupts.after(dict.py(), PER_KEY)?;
         let place = *place as usize;
         if let (Some(Some(key)), Some(Some(value))) = (keys.get(place), stack.as_slice().get(base + place)) {
             ffi::dict_set(dict, key, value)?;
@@ -99,7 +114,9 @@ fn assemble_rare<'py>(
         }
         Kind::OrderedDict => {
             let dict = builtins(py)?.ordered_dict.bind(py).call0()?;
+            let mut interrupts = Interrupts::new();
             for (key, value) in slots.iter().zip(&stack.as_slice()[base..]) {
+                interrupts.after(py, PER_KEY)?;
                 dict.set_item(key, value)?;
             }
             Ok(dict)

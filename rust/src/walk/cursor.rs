@@ -13,7 +13,7 @@ use crate::structure::Kind;
 pub(super) const DEEPEST: usize = 32;
 
 /// Wider containers are read child by child, since nobody can interrupt what is read in place.
-pub(super) const MOST_AT_ONCE: usize = 1 << 24;
+pub(super) const MOST_AT_ONCE: usize = 1 << 22;
 
 /// A container that is being read in place.
 pub(super) struct Cursor {

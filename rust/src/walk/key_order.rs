@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 
+use hashbrown::HashMap;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -12,8 +13,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
 use crate::errors::{Family, KeyPath, add_note, error, no_memory, show};
-use crate::ffi::{self, GilCell, Link};
-use crate::limits::{Grow, Interrupts, gathered};
+use crate::ffi::{self, AddressHash, GilCell, Link};
+use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 
 /// How many blocks are open, in all threads and contexts: while there is none, nobody reads the context variable.
 static OPEN_BLOCKS: AtomicUsize = AtomicUsize::new(0);
@@ -159,6 +160,9 @@ impl DictInsertionOrdered {
     }
 }
 
+/// A look at a key takes some steps' time.
+const PER_KEY: usize = 4;
+
 /// Nobody can interrupt the sorting of so many strs, which takes some milliseconds.
 const MOST_AT_ONCE: usize = 1 << 14;
 
@@ -235,7 +239,9 @@ fn is_member(key: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn any_enum(keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
+    let mut interrupts = Interrupts::new();
     for key in keys {
+        interrupts.after(key.py(), PER_KEY)?;
         if is_member(key)? {
             return Ok(true);
         }
@@ -246,30 +252,41 @@ fn any_enum(keys: &[Bound<'_, PyAny>]) -> PyResult<bool> {
 fn ranks_of<'py>(py: Python<'py>, keys: &[Bound<'py, PyAny>]) -> PyResult<Vec<Rank<'py>>> {
     let mut interrupts = Interrupts::new();
     let mut ranks = Vec::new();
+    let mut members = Members::default();
     for key in keys {
-        ranks.grow(rank(key)?)?;
-        interrupts.after(py, 1)?;
+        ranks.grow(rank(key, &mut members)?)?;
+        interrupts.after(py, PER_KEY)?;
     }
     Ok(ranks)
 }
 
-fn rank<'py>(key: &Bound<'py, PyAny>) -> PyResult<Rank<'py>> {
+/// The places of the members of Enum classes in their definitions, by the addresses of class and member.
+type Members<'py> = HashMap<usize, HashMap<usize, (usize, Bound<'py, PyAny>), AddressHash>, AddressHash>;
+
+fn rank<'py>(key: &Bound<'py, PyAny>, members: &mut Members<'py>) -> PyResult<Rank<'py>> {
     let cls = key.get_type();
     let class = format!("{}.{}", cls.module()?, cls.qualname()?);
-    let place = if is_member(key)? { place_in_definition(&cls, key)? } else { None };
+    let place = if is_member(key)? { place_in_definition(&cls, key, members)? } else { None };
     Ok(Rank { class, place, key: key.clone() })
 }
 
 /// The place of a member among those its class gives, which a metaclass may give without an end.
-fn place_in_definition(cls: &Bound<'_, PyType>, key: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
-    let mut interrupts = Interrupts::new();
-    for (place, member) in cls.try_iter()?.enumerate() {
-        interrupts.after(cls.py(), 1)?;
-        if member?.is(key) {
-            return Ok(Some(place));
+fn place_in_definition<'py>(
+    cls: &Bound<'py, PyType>,
+    key: &Bound<'py, PyAny>,
+    members: &mut Members<'py>,
+) -> PyResult<Option<usize>> {
+    let class = ffi::address_of(cls);
+    if !members.contains_key(&class) {
+        let mut places = HashMap::default();
+        for (place, member) in gathered_from(cls)?.into_iter().enumerate() {
+            places.try_reserve(1).map_err(no_memory)?;
+            places.entry(member.as_ptr() as usize).or_insert((place, member));
         }
+        members.try_reserve(1).map_err(no_memory)?;
+        members.insert(class, places);
     }
-    Ok(None)
+    Ok(members.get(&class).and_then(|places| places.get(&(key.as_ptr() as usize))).map(|(place, _)| *place))
 }
 
 impl Rank<'_> {

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
 use super::assemble::assemble;
+use super::cursor::MOST_AT_ONCE;
 use crate::errors::{Family, add_note, error, type_error, with_article};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::limits::{CALL, Grow, Interrupts, gathered};
@@ -33,7 +34,8 @@ static MEMORY: Pool<Memory> = Pool::new();
 /// one more than `wanted`.
 fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
     let mut refs = RefVec::default();
-    if let Ok(list) = leaves.cast_exact::<PyList>() {
+    let exact_list = leaves.cast_exact::<PyList>().ok().filter(|list| list.len() <= MOST_AT_ONCE);
+    if let Some(list) = exact_list {
         refs.reserve(list.len())?;
         // Nothing in the loop runs Python code: references are only added.
         for leaf in list.iter() {
@@ -41,7 +43,8 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
         }
         return Ok(refs);
     }
-    if let Ok(tuple) = leaves.cast_exact::<PyTuple>() {
+    let exact_tuple = leaves.cast_exact::<PyTuple>().ok().filter(|tuple| tuple.len() <= MOST_AT_ONCE);
+    if let Some(tuple) = exact_tuple {
         refs.reserve(tuple.len())?;
         for leaf in tuple.iter() {
             refs.push(leaf)?;
