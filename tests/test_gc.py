@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
@@ -245,6 +246,19 @@ def test_the_collector_is_told_a_number_of_references_linear_in_the_nodes(count)
     told = len(gc.get_referents(spec))
     assert told <= 4 * count + 20
     assert spec.num_nodes == 1 + count + 3 * count
+
+
+@pytest.mark.usefixtures("small_heap")
+def test_a_collection_takes_little_longer_beside_a_spec_of_many_nodes():
+    def duration() -> float:
+        start = time.process_time()
+        gc.collect()
+        return time.process_time() - start
+
+    without = min(duration() for _ in range(3))
+    spec = cp.tree_structure([0] * 40_000 + [Pair(0, 0) for _ in range(40_000)])
+    assert min(duration() for _ in range(3)) - without < 0.1
+    assert spec.num_leaves == 120_000
 
 
 def test_an_object_of_the_caller_survives_the_death_of_the_wrappers_that_shared_it():
