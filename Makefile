@@ -14,8 +14,8 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-real test-torch fuzz fuzz-guided differential lint bench bench-instructions clean \
-	check-machine check-lint FORCE
+.PHONY: help demo test test-rust test-real test-torch fuzz fuzz-guided differential lint bench bench-instructions limits \
+	clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 
@@ -132,6 +132,10 @@ bench: $(VENV)/installed $(VENV)/with-bench
 ## bench-instructions  count instructions per leaf under valgrind
 bench-instructions: $(VENV)/installed
 	@$(VENV)/bin/python bench/instructions.py $(ARGS)
+
+## limits              time and memory of every operation on very large trees, and how they grow
+limits: $(VENV)/installed
+	@$(VENV)/bin/python bench/limits.py $(ARGS)
 
 ## clean               remove the environment and everything built
 clean:
