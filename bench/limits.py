@@ -5,7 +5,7 @@
 
 Each case runs in a process of its own, at half its size and at its size, on a thread with a stack of 256 KB. `s` is
 processor time at full size. `B/node` is the most memory that an operation took beyond what was there before, by node
-and key. `x` says how many times the figure before it grew where the size doubled: 2 is linear, a dash stands for figures
+and key. `x` says how often the figure before it grew where the size doubled: 2 is linear, a dash stands for figures
 too small to say. Linux only, for the memory.
 """
 
