@@ -31,6 +31,9 @@ class Box:
         self.item = item
 
 
+cp.register_pytree_node(Box, lambda box: ((box.item,), None), lambda items, _: Box(*items))
+
+
 def nested(wrap):
     def make(depth):
         tree = 0
