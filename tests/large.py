@@ -64,6 +64,12 @@ def of_leaves(deed: Callable[..., Any], *arguments: Any) -> Prepare:
     return prepare
 
 
+def unflatten_again(tree: Any, _: Any) -> Work:
+    leaves, spec = cp.tree_flatten(tree)
+    spec.unflatten(leaves)
+    return partial(spec.unflatten, leaves)
+
+
 def of_tree(deed: Callable[..., Any], *functions: Any) -> Prepare:
     return lambda tree, _: partial(deed, *functions, tree)
 
@@ -97,6 +103,7 @@ OPERATIONS: dict[str, Prepare] = {
     "flatten with path": of_tree(cp.tree_flatten_with_path),
     "paths": of_tree(cp.tree_paths),
     "unflatten": of_leaves(cp.TreeSpec.unflatten),
+    "unflatten again": unflatten_again,
     "unflatten from an iterator": lambda tree, _: partial(cp.tree_structure(tree).unflatten, cp.tree_iter(tree)),
     "walk": of_leaves(cp.TreeSpec.walk, "{.__name__}".format, operator.not_),
     "hash": of_structure(hash),

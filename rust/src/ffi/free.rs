@@ -21,7 +21,7 @@ thread_local! {
 pub(super) fn give_back(references: impl Iterator<Item = Raw>) {
     let depth = DEPTH.get();
     if depth >= DEEPEST {
-        PUT_OFF.with(|put_off| put_off.borrow_mut().extend(references));
+        PUT_OFF.with(|put_off| put_off_in(&mut put_off.borrow_mut(), references));
         return;
     }
     DEPTH.set(depth + 1);
@@ -32,6 +32,15 @@ pub(super) fn give_back(references: impl Iterator<Item = Raw>) {
         }
     }
     DEPTH.set(depth);
+}
+
+/// Where there is no memory for a reference, its object stays for ever: nobody can be told, and the stack has an end.
+fn put_off_in(put_off: &mut Vec<Raw>, references: impl Iterator<Item = Raw>) {
+    for reference in references {
+        if put_off.try_reserve(1).is_ok() {
+            put_off.push(reference);
+        }
+    }
 }
 
 fn drop_reference(reference: Raw) {

@@ -16,6 +16,9 @@ use crate::ffi::{self, Raw};
 use crate::limits::{Grow, Interrupts};
 use crate::structure::Kind;
 
+/// Setting a key takes some steps' time.
+const PER_KEY: usize = 4;
+
 /// For each node a dict of its keys, where it is a dict whose keys are exact strs.
 pub(crate) struct Templates(Box<[Option<Py<PyDict>>]>);
 
@@ -68,6 +71,7 @@ impl Graph {
             }
             let template = ffi::new_dict(py, keys.len())?;
             for key in self.slots_of(node) {
+                interrupts.after(py, PER_KEY)?;
                 template.set_item(key, py.None())?;
             }
             by_keys.try_reserve(1).map_err(no_memory)?;

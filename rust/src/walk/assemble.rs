@@ -30,7 +30,7 @@ pub(super) fn assemble(
     let made = match node.kind {
         Kind::List => ffi::list_from(py, stack, base)?.into_any(),
         Kind::Tuple => ffi::tuple_from(py, stack, base)?.into_any(),
-        Kind::Dict if order.is_none() => {
+        Kind::Dict if order.is_none() && node.arity <= MOST_AT_ONCE => {
             let dict = ffi::new_dict(py, node.arity as usize)?.into_any();
             fill_dict(&dict, slots, stack, base)?;
             stack.truncate(py, base);
@@ -45,28 +45,33 @@ pub(super) fn assemble(
     stack.push(made)
 }
 
+/// Nobody can interrupt the filling of a dict of so many keys, which takes some milliseconds.
+const MOST_AT_ONCE: u32 = 1 << 15;
+
 /// Setting a key takes some steps' time.
 const PER_KEY: usize = 4;
 
 /// Sets the keys to the children from `base` on.
 #[inline]
 fn fill_dict(dict: &Bound<'_, PyAny>, keys: &[Option<Py<PyAny>>], stack: &RefVec, base: usize) -> PyResult<()> {
-    let values = &stack.as_slice()[base..];
-    for (keys, values) in keys.chunks(MOST_AT_ONCE).zip(values.chunks(MOST_AT_ONCE)) {
-        for (key, value) in keys.iter().zip(values) {
-            if let (Some(key), Some(value)) = (key, value) {
-                ffi::dict_set(dict, key, value)?;
-            }
-        }
-        if keys.len() == MOST_AT_ONCE {
-            dict.py().check_signals()?;
+    for (key, value) in keys.iter().zip(&stack.as_slice()[base..]) {
+        if let (Some(key), Some(value)) = (key, value) {
+            ffi::dict_set(dict, key, value)?;
         }
     }
     Ok(())
 }
 
-/// Nobody can interrupt the filling of a dict of so many keys, which takes some milliseconds.
-const MOST_AT_ONCE: usize = 1 << 15;
+fn fill_wide_dict(dict: &Bound<'_, PyAny>, keys: &[Option<Py<PyAny>>], stack: &RefVec, base: usize) -> PyResult<()> {
+    let mut interrupts = Interrupts::new();
+    for (key, value) in keys.iter().zip(&stack.as_slice()[base..]) {
+        interrupts.after(dict.py(), PER_KEY)?;
+        if let (Some(key), Some(value)) = (key, value) {
+            ffi::dict_set(dict, key, value)?;
+        }
+    }
+    Ok(())
+}
 
 /// The same in the order that the dict had before its keys were sorted.
 fn fill_dict_in_order(
@@ -108,7 +113,7 @@ fn assemble_rare<'py>(
             };
             match order {
                 Some(order) => fill_dict_in_order(&dict, keys, order, stack, base)?,
-                None => fill_dict(&dict, keys, stack, base)?,
+                None => fill_wide_dict(&dict, keys, stack, base)?,
             }
             Ok(dict)
         }
