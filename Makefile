@@ -125,11 +125,11 @@ lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
 	$(VENV)/bin/stubtest clika_pytree._native
 
-## bench               time it beside optree, jaxlib and dm-tree
+## bench               time it beside jaxlib, optree, dm-tree and a bare walk in C; writes bench/report
 bench: $(VENV)/installed $(VENV)/with-bench
-	@$(VENV)/bin/python bench/compare.py $(ARGS)
+	@$(VENV)/bin/python bench/run.py $(ARGS)
 
-## bench-instructions  count instructions per leaf under valgrind
+## bench-instructions  instructions per leaf under valgrind, against the stored ones
 bench-instructions: $(VENV)/installed
 	@$(VENV)/bin/python bench/instructions.py $(ARGS)
 

@@ -1,64 +1,120 @@
-"""Count the instructions clika_pytree spends per leaf, under valgrind's callgrind.
+"""Count the instructions clika_pytree spends per leaf, and hold them against those that are stored.
 
-    python bench/instructions.py
-    python bench/instructions.py --only flatten --shapes dict
+    python bench/instructions.py             fails where a figure is more than 3 % above the stored one
+    python bench/instructions.py --record    stores the figures of this interpreter in instructions.json
 
-Each operation runs n times in one process and 2n times in another; the difference, divided by n and by the number of
-leaves, is free of start-up, and the same whatever else the machine is doing. Compare figures of one interpreter only.
+valgrind's callgrind counts each operation n times and 2n times; the difference, divided by n and by the number of
+leaves, is free of start-up, and the same whatever else the machine is doing. Interpreters and compilers differ: figures
+are stored for each.
 """
 
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from counted import series
 from release import require_release
-from repeat import LEAVES, SHAPES, operations
 
-RUNS = 20
-REPEAT = Path(__file__).with_name("repeat.py")
+COUNTED = Path(__file__).with_name("counted.py")
+STORED = Path(__file__).with_name("instructions.json")
+SLACK = 1.03
+# Of flatten, whatever the machine. A limit that the stored figure is above of is shown, and is no failure.
+LIMITS = {"list": 70, "dict": 160, "gpt12": 150}
+
+# shape -> operation -> instructions per leaf
+Figures = dict[str, dict[str, float]]
 
 
-def count(operation: str, shape: str, runs: int) -> int:
-    """The instructions of a whole process that runs the operation `runs` times."""
-    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    script = [sys.executable, str(REPEAT), operation, shape, str(runs)]
+def dumps(folder: Path) -> list[int]:
+    """The counts that callgrind wrote, one for each call of getppid and one for the rest."""
+    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'counts'}", "--dump-before=getppid"]
     # A fixed seed for str hashes: dicts collide in the same way in every process.
     env = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run([*valgrind, *script], capture_output=True, text=True, env=env)
-    found = re.search(r"Collected : (\d+)", done.stderr)
-    if done.returncode or not found:
+    done = subprocess.run([*valgrind, sys.executable, str(COUNTED)], capture_output=True, text=True, env=env)
+    if done.returncode or done.stdout != "counted\n":
         sys.exit(f"valgrind failed:\n{done.stderr}")
-    return int(found[1])
+    parts = sorted(folder.glob("counts.*"), key=lambda path: int(path.suffix[1:]))
+    totals = [re.search(r"^(?:summary|totals): (\d+)", path.read_text(), re.MULTILINE) for path in parts]
+    return [int(total[1]) for total in totals if total]
 
 
-def per_leaf(operation: str, shape: str) -> float:
-    difference = count(operation, shape, 2 * RUNS) - count(operation, shape, RUNS)
-    return difference / RUNS / LEAVES
+def per_leaf(counts: list[int]) -> Figures:
+    """The first count is the start; then a series and what lies between two of them take turns."""
+    figures: Figures = {}
+    every = list(series())
+    if len(counts) != 2 * len(every):
+        sys.exit(f"callgrind wrote {len(counts)} counts for {len(every)} series: is getppid called elsewhere?")
+    of_series = counts[1::2]
+    for i in range(0, len(every), 2):
+        shape, operation, leaves, runs, _ = every[i]
+        difference = of_series[i + 1] - of_series[i]
+        figures.setdefault(shape, {})[operation] = round(difference / runs / leaves, 2)
+    return figures
+
+
+def interpreter() -> str:
+    """What the figures depend on besides the code."""
+    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.split()[1]
+    build = f"{platform.python_implementation()} {platform.python_version()}, {platform.python_compiler()}"
+    return f"{build}, rustc {rustc}, {platform.machine()}"
+
+
+def compared(figures: Figures, stored: Figures) -> Iterator[tuple[str, bool]]:
+    """A line for each figure, and whether it is too high."""
+    for shape, row in figures.items():
+        for operation, figure in row.items():
+            before = stored.get(shape, {}).get(operation)
+            limit = LIMITS.get(shape) if operation == "flatten" else None
+            words = []
+            failed = False
+            if before is not None and figure > before * SLACK:
+                words.append(f"{figure / before - 1:+.1%} above the stored {before:.1f}: at most 3 % is allowed")
+                failed = True
+            elif before is not None and figure < before / SLACK:
+                words.append(f"{figure / before - 1:+.1%} from the stored {before:.1f}: store it with --record")
+            if limit is not None:
+                over = figure > limit
+                words.append(f"{'SHORT of' if over else 'within'} the limit of {limit}")
+                failed = failed or (over and before is not None and before <= limit)
+            yield f"{shape:<12}{operation:<15}{figure:>9.1f}  {'; '.join(words)}".rstrip(), failed
+
+
+def store(figures: Figures, name: str) -> None:
+    known = json.loads(STORED.read_text()) if STORED.exists() else {}
+    known[name] = figures
+    STORED.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
 
 
 def main() -> None:
-    names = list(operations(()))
     parser = argparse.ArgumentParser(description="Count instructions per leaf under valgrind.")
-    parser.add_argument("--only", nargs="+", choices=names, default=names, help="which operations")
-    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="which shapes")
-    parser.add_argument("--json", type=Path, help="write the figures to this file too")
+    parser.add_argument("--record", action="store_true", help="store the figures of this interpreter")
     options = parser.parse_args()
     require_release()
     if not shutil.which("valgrind"):
-        sys.exit("valgrind is missing: it counts the instructions. On Debian and Ubuntu: apt install valgrind")
-    print("Instructions per leaf\n")
-    print(f"{'operation':<15}" + "".join(f"{shape:>10}" for shape in options.shapes))
-    figures = {}
-    for operation in options.only:
-        figures[operation] = {shape: per_leaf(operation, shape) for shape in options.shapes}
-        print(f"{operation:<15}" + "".join(f"{figure:>10.1f}" for figure in figures[operation].values()), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+        message = "valgrind is missing: no instructions are counted. On Debian and Ubuntu: apt install valgrind"
+        sys.exit(message) if options.record else print(message)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        figures = per_leaf(dumps(Path(folder)))
+    name = interpreter()
+    if options.record:
+        store(figures, name)
+    known = json.loads(STORED.read_text()) if STORED.exists() else {}
+    print(f"Instructions per leaf, {name}\n")
+    lines = list(compared(figures, known.get(name, {})))
+    print("\n".join(line for line, _ in lines))
+    if name not in known:
+        print('\nNo figures are stored for this interpreter: make bench-instructions ARGS="--record" stores them.')
+    if any(failed for _, failed in lines):
+        sys.exit("\nMore instructions than are allowed.")
 
 
 if __name__ == "__main__":

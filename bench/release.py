@@ -1,4 +1,4 @@
-"""Figures of a debug build mean nothing: every benchmark asks first."""
+"""Figures of a debug build mean nothing: whatever measures asks first."""
 
 import sys
 

@@ -1,5 +1,6 @@
-"""The benchmarks run: they are no tests of speed, but they call much of the library and would rot unseen."""
+"""The bench: its arithmetic, that a wrong result or a debug build ends it, and that it runs. No test of speed."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -13,34 +14,228 @@ BENCH = Path(__file__).parents[1] / "bench"
 RELEASE = _native.build_profile == "release"
 
 
+@pytest.fixture
+def module(monkeypatch):
+    """A module of bench/, whose files find each other by their bare names; they are gone again afterwards."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    names = [path.stem for path in BENCH.glob("*.py")]
+    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    yield importlib.import_module
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(before)
+
+
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=100)
 
 
-def test_compare(tmp_path):
-    done = run(tmp_path, str(BENCH / "compare.py"), "--trees", "leaf", "modules", "--json", "figures.json")
+def measured(operation: str, tree: str, engine: str, seconds: float, calls: int = 1, leaves: int = 1) -> dict:
+    info = {"operation": operation, "tree": tree, "engine": engine, "calls": calls, "leaves": leaves}
+    return {"extra_info": info, "stats": {"min": seconds}}
+
+
+def test_the_best_round_counts_and_is_divided_by_its_calls(module):
+    figures = module("figures")
+    reports = [
+        {"benchmarks": [measured("map", "leaf", "clika_pytree", 4e-6, calls=2)]},
+        {"benchmarks": [measured("map", "leaf", "clika_pytree", 5e-6, calls=4)]},
+        {"benchmarks": [measured("map", "growing", "clika_pytree", 1e-9)]},
+    ]
+    assert figures.best(reports) == {("map", "leaf"): {"clika_pytree": 1.25e-6}}
+
+
+def test_a_row_is_short_where_a_ratio_is_below_the_one_asked_or_a_time_above(module):
+    figures, report = module("figures"), module("report")
+    times = {
+        ("flatten", "leaf"): {"clika_pytree": 2e-6, "jaxlib": 5e-6, "optree": 6e-6, "floor": 1e-6},
+        ("hash", "leaf"): {"clika_pytree": 61e-9},
+        ("hash", "adam"): {"clika_pytree": 59e-9},
+        ("leaves", "leaf"): {"clika_pytree": 1e-6, "optree": 2e-6},
+        ("leaves", "adam"): {"optree": 2e-6},
+    }
+    asked = [
+        {"operation": "hash", "tree": "adam", "nanoseconds": 60},
+        {"operation": "flatten", "tree": "leaf", "jaxlib": 2.5, "optree": 4, "floor": 0.5},
+        {"operation": "hash", "tree": "leaf", "nanoseconds": 60},
+        {"operation": "equal", "tree": "leaf", "jaxlib": 25},
+    ]
+    every = figures.rows(times, asked)
+    assert [(row.operation, row.tree, list(row.short)) for row in every] == [
+        ("flatten", "leaf", ["optree"]),
+        ("hash", "leaf", ["clika_pytree"]),
+        ("hash", "adam", []),
+        ("leaves", "leaf", []),
+    ]
+    of_question = figures.in_question(every, asked)
+    assert [(row.operation, row.tree) for row in of_question] == [
+        ("hash", "adam"),
+        ("flatten", "leaf"),
+        ("hash", "leaf"),
+    ]
+    assert report.table(of_question) == (
+        "| operation | tree   |                    ours, µs | jaxlib ÷ ours |   optree ÷ ours | floor ÷ ours |\n"
+        "| --------- | ------ | --------------------------: | ------------: | --------------: | -----------: |\n"
+        "| `hash`    | `adam` |        0.059 (at most 0.06) |             - |               - |            - |\n"
+        "| `flatten` | `leaf` |                        2.00 |    2.50 (2.5) | **3.00** (4) \\* |   0.50 (0.5) |\n"
+        "| `hash`    | `leaf` | **0.061** (at most 0.06) \\* |             - |               - |            - |\n"
+    )
+    assert report.verdict(of_question) == (
+        "3 of 5 figures are reached.\n"
+        "- Short: `flatten` of `leaf`, 3.00 of 4 beside optree; the floor takes 1.00 µs.\n"
+        "- Short: `hash` of `leaf`, 61 ns where at most 60 are asked.\n"
+    )
+
+
+def test_every_figure_that_is_asked_has_its_row(module):
+    figures, trees, engines = module("figures"), module("trees"), module("engines")
+    for row in figures.load_asked():
+        assert row.pop("operation") in engines.OPERATIONS
+        assert row.pop("tree") in trees.TREES
+        assert set(row) <= {"jaxlib", "optree", "floor", "nanoseconds"}
+        assert all(value > 0 for value in row.values())
+
+
+@pytest.mark.parametrize("power", [1, 1.1, 2])
+def test_growth_is_linear_or_not(module, power):
+    figures, report = module("figures"), module("report")
+    sizes = [10**3, 10**4, 10**5]
+    of_growth = [measured("map", "growing", "clika_pytree", n**power * 1e-9, leaves=n) for n in reversed(sizes)]
+    curves = figures.growth([{"benchmarks": [*of_growth, measured("map", "leaf", "clika_pytree", 1)]}])
+    points = curves["map"]["clika_pytree"]
+    assert [leaves for leaves, _ in points] == sizes
+    assert figures.exponent(points) == pytest.approx(power)
+    words, straight = report.linear(curves)
+    assert straight == (power < 2)
+    assert f"to the power of {power:.2f}" in words
+
+
+def test_the_page_is_filled_between_its_markers(module, tmp_path):
+    report = module("report")
+    page = tmp_path / "page.md"
+    page.write_text(f"# Before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    for text in ["first\n", "second\n"]:
+        report.fill(page, text)
+        assert page.read_text() == f"# Before\n{report.BEGIN}\n\n{text}\n{report.END}\nafter\n"
+    page.write_text("no markers")
+    with pytest.raises(ValueError, match="does not have the lines"):
+        report.fill(page, "text")
+    assert page.read_text() == "no markers"
+    docs = (BENCH.parent / "docs" / "performance.md").read_text()
+    assert (docs.count(report.BEGIN), docs.count(report.END)) == (1, 1)
+
+
+@pytest.mark.parametrize("wrong", ["one leaf less", "another order", "an equal leaf"])
+def test_a_wrong_result_has_no_time(module, wrong):
+    checks = module("checks")
+    tree = {"b": object(), "a": 1.5}
+    leaves = list(tree.values())
+    checks.check("clika_pytree", "leaves", leaves, tree)
+    checks.check("optree", "leaves", leaves[::-1], tree)
+    given = {"one leaf less": leaves[:1], "another order": leaves[::-1], "an equal leaf": [leaves[0], float("1.5")]}
+    with pytest.raises(AssertionError):
+        checks.check("clika_pytree", "leaves", given[wrong], tree)
+
+
+def test_what_is_rebuilt_has_to_be_a_new_tree_of_the_same_leaves(module):
+    checks = module("checks")
+    tree = [object(), (object(),)]
+    checks.check("clika_pytree", "map", [tree[0], (tree[1][0],)], tree)
+    for wrong in [tree, [tree[0], [tree[1][0]]], [tree[0], (object(),)]]:
+        with pytest.raises(AssertionError):
+            checks.check("clika_pytree", "map", wrong, tree)
+
+
+def test_a_debug_build_is_refused(module, monkeypatch):
+    release = module("release")
+    monkeypatch.setattr(_native, "build_profile", "debug")
+    with pytest.raises(SystemExit, match="debug build of clika_pytree"):
+        release.require_release()
+
+
+def test_it_runs(tmp_path):
+    pytest.importorskip("pytest_benchmark")
+    rows = ["--trees=leaf,classes100", "--operations=flatten,unflatten,with_path,equal,hash", "--engines=clika_pytree"]
+    done = run(tmp_path, str(BENCH / "run.py"), "--quick", "--into", "report", *rows, "--benchmark-max-time=0.001")
     if not RELEASE:
         assert done.returncode == 1
         assert "debug build" in done.stderr
         return
-    assert done.returncode == 0, done.stderr
-    figures = json.loads((tmp_path / "figures.json").read_text())
-    assert list(figures) == ["leaf", "modules"]
-    for rows in figures.values():
-        assert len(rows) == 9
-        assert all(row["clika_pytree"] > 0 for row in rows.values())
-        for operation in rows:
-            assert operation in done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "report" / "operations-1.json").read_text())
+    assert len(report["benchmarks"]) == 10
+    assert report["machine_info"]["build_profile"] == "release"
+    assert set(report["machine_info"]["versions"]) == {"clika_pytree"}
+    assert (tmp_path / "report" / "table.md").read_text() in done.stdout
+    assert "| `flatten` | `leaf`" in done.stdout
+    assert "| `unflatten` | `classes100`" in (tmp_path / "report" / "all.md").read_text()
 
 
-@pytest.mark.parametrize("shape", ["list", "dict", "mixed"])
-def test_what_instructions_are_counted_of(tmp_path, shape):
-    for operation in ["flatten", "leaves", "structure", "unflatten", "map", "flatten_up_to"]:
-        done = run(tmp_path, str(BENCH / "repeat.py"), operation, shape, "2")
-        assert (done.returncode, done.stderr) == (0, "")
+def test_what_is_counted_runs(tmp_path):
+    done = run(tmp_path, str(BENCH / "counted.py"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "counted\n", "")
 
 
-def test_every_shape_has_the_leaves_that_figures_are_divided_by(tmp_path):
-    code = "import repeat, clika_pytree as cp; print({len(cp.tree_leaves(make())) for make in repeat.SHAPES.values()})"
-    done = run(BENCH, "-c", code)
-    assert (done.stdout, done.stderr) == ("{200}\n", "")
+def test_counts_become_instructions_per_leaf(module, monkeypatch):
+    instructions = module("instructions")
+    every = [("list", "map", 10, 2, None), ("list", "map", 10, 4, None)]
+    monkeypatch.setattr(instructions, "series", lambda: iter(every))
+    # The start, two runs, what lies between, four runs; the series itself costs 7.
+    assert instructions.per_leaf([10**6, 7 + 2 * 300, 50, 7 + 4 * 300]) == {"list": {"map": 30.0}}
+    with pytest.raises(SystemExit, match="wrote 3 counts for 2 series"):
+        instructions.per_leaf([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("figure", "stored", "word", "failed"),
+    [
+        (60, None, "within the limit of 70", False),
+        (71, None, "SHORT of the limit of 70", False),
+        (60, 59, "within the limit of 70", False),
+        (60, 58, "at most 3 % is allowed", True),
+        (60, 63, "store it with --record", False),
+        (71, 70, "SHORT of the limit of 70", True),
+        (100, 101, "SHORT of the limit of 70", False),
+    ],
+)
+def test_more_instructions_than_stored_fail_and_so_does_a_limit_that_was_kept(module, figure, stored, word, failed):
+    instructions = module("instructions")
+    before = {} if stored is None else {"list": {"flatten": stored}}
+    ((line, answer),) = instructions.compared({"list": {"flatten": figure}}, before)
+    assert word in line
+    assert answer == failed
+
+
+def test_stored_instructions_are_of_what_is_counted(module):
+    instructions, counted = module("instructions"), module("counted")
+    stored = json.loads(instructions.STORED.read_text())
+    names = {(shape, operation) for shape, operation, *_ in counted.series()}
+    for figures in stored.values():
+        assert {(shape, operation) for shape, row in figures.items() for operation in row} == names
+        assert all(figure > 0 for row in figures.values() for figure in row.values())
+
+
+def test_without_valgrind_it_says_so_and_does_not_fail(module, monkeypatch, capsys):
+    if not RELEASE:
+        pytest.skip("a debug build is refused first")
+    instructions = module("instructions")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", ["instructions.py"])
+    instructions.main()
+    assert "valgrind is missing" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["instructions.py", "--record"])
+    with pytest.raises(SystemExit, match="valgrind is missing"):
+        instructions.main()
+
+
+def test_the_floor_does_what_it_says(module):
+    floor = module("floor").build_floor()
+    if floor is None:
+        pytest.skip("no C compiler")
+    trees = module("trees")
+    for tree in [trees.gpt12(), trees.adam(), trees.args(), trees.deep(), [], 1]:
+        leaves, spec = floor.flatten(tree)
+        assert floor.match(spec, tree) == leaves
+        assert floor.unflatten(spec, leaves) == tree
+        assert floor.map(lambda leaf: leaf, tree) == tree
+    assert [floor.match(floor.flatten(tree)[1], [3]) for tree in ([1, 2], (1,), {0: 1})] == [None, None, None]

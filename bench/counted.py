@@ -1,0 +1,92 @@
+"""What instructions.py counts: `python bench/counted.py` runs each operation n and then 2n times.
+
+A call of os.getppid stands before and after each series, where callgrind writes down its counts. As little as possible
+is imported, since under valgrind an import takes fifty times as long.
+"""
+
+import itertools
+import os
+import sys
+
+import clika_pytree as cp
+
+
+class Leaf:
+    """No container, and nothing that the library knows."""
+
+
+def make_list(leaves=200):
+    return [Leaf() for _ in range(leaves)]
+
+
+def make_dict(leaves=200):
+    return {f"key_{i}": Leaf() for i in range(leaves)}
+
+
+def linear():
+    return {"w": Leaf(), "b": Leaf()}
+
+
+def norm():
+    return {"g": Leaf(), "b": Leaf()}
+
+
+def make_gpt12():
+    """The tree of that name in trees.py, which imports numpy."""
+    attention = ["q", "k", "v", "o"]
+    blocks = [
+        {
+            "attn": {name: linear() for name in attention},
+            "ln1": norm(),
+            "ln2": norm(),
+            "mlp": {"fc1": linear(), "fc2": linear()},
+        }
+        for _ in range(12)
+    ]
+    return {"wte": Leaf(), "wpe": Leaf(), "h": blocks, "lnf": norm()}
+
+
+# The long ones tell whether a leaf costs the same in a large tree.
+SHAPES = {
+    "list": make_list,
+    "dict": make_dict,
+    "gpt12": make_gpt12,
+    "list 20000": lambda: make_list(20_000),
+    "dict 20000": lambda: make_dict(20_000),
+}
+
+
+def operations(tree):
+    leaves, spec = cp.tree_flatten(tree)
+    # As in engines.py: no structure is remembered from one call to the next.
+    upcoming = itertools.cycle([{f"variant{i}": tree} for i in range(64)]).__next__
+    return {
+        "flatten": lambda: cp.tree_flatten(upcoming()),
+        "leaves": lambda: cp.tree_leaves(tree),
+        "flatten_up_to": lambda: spec.flatten_up_to(tree),
+        "unflatten": lambda: spec.unflatten(leaves),
+        # A function written in C, so that little of the figure is the interpreter's.
+        "map": lambda: cp.tree_map(callable, tree),
+    }
+
+
+def series():
+    """Each series to be counted: shape, operation, number of leaves, runs and the call."""
+    for shape, make in SHAPES.items():
+        tree = make()
+        leaves = len(cp.tree_leaves(tree))
+        runs = max(2, 4000 // leaves)
+        for operation, call in operations(tree).items():
+            yield shape, operation, leaves, runs, call
+            yield shape, operation, leaves, 2 * runs, call
+
+
+if __name__ == "__main__":
+    for _shape, _operation, _leaves, runs, call in series():
+        for _ in range(4):
+            call()  # what is made once and used again is made here
+        os.getppid()
+        for _ in range(runs):
+            call()
+        os.getppid()
+    sys.stdout.write("counted\n")

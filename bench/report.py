@@ -1,0 +1,114 @@
+"""What a person reads of the figures: the tables in Markdown, and the page that shows them."""
+
+from pathlib import Path
+from typing import Any
+
+from figures import FLOOR, OURS, Cell, Curves, Row, exponent
+
+PEERS = ["jaxlib", "optree", "dm-tree", "torch"]
+# Caches end between a thousand leaves and ten million, which costs up to 0.15; what is quadratic has 2.
+STEEPEST = 1.25
+
+BEGIN, END = "<!-- figures: `make bench ARGS=--docs` writes them -->", "<!-- end of the figures -->"
+
+
+def number(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def cell(found: Cell | None) -> str:
+    """`5.3 (4)`: the ratio, and in brackets the one that is asked; a star where it is short of that."""
+    if found is None:
+        return "-"
+    asked = "" if found.asked is None else f" ({found.asked:g})"
+    return f"**{number(found.figure)}**{asked} \\*" if found.short else f"{number(found.figure)}{asked}"
+
+
+def time_of(row: Row) -> str:
+    limited = row.cells.get(OURS)
+    micro = f"{row.ours * 1e6:.3f}" if row.ours < 1e-6 else number(row.ours * 1e6)
+    if limited is None:
+        return micro
+    asked = f"{limited.asked / 1000:g}" if limited.asked else ""
+    return f"**{micro}** (at most {asked}) \\*" if limited.short else f"{micro} (at most {asked})"
+
+
+def aligned(lines: list[list[str]]) -> str:
+    """A table whose columns stand below each other in a terminal, too."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+
+    def row(texts: list[str], fill: str = " ") -> str:
+        # Names stand at the left, figures at the right.
+        padded = [text.ljust(widths[i], fill) if i < 2 else text.rjust(widths[i], fill) for i, text in enumerate(texts)]
+        return f"| {' | '.join(padded)} |"
+
+    head, *body = lines
+    rule = row(["-" if i < 2 else "-:" for i in range(len(widths))], "-")
+    return "\n".join([row(head), rule, *(row(line) for line in body)]) + "\n"
+
+
+def table(found: list[Row]) -> str:
+    peers = [peer for peer in PEERS if any(peer in row.cells for row in found)]
+    lines = [["operation", "tree", "ours, µs", *[f"{peer} ÷ ours" for peer in peers], "floor ÷ ours"]]
+    for row in found:
+        ratios = [cell(row.cells.get(engine)) for engine in [*peers, FLOOR]]
+        lines.append([f"`{row.operation}`", f"`{row.tree}`", time_of(row), *ratios])
+    return aligned(lines)
+
+
+def in_words(engine: str, short: Cell) -> str:
+    if short.is_time:
+        return f"{short.figure:.0f} ns where at most {short.asked:g} are asked"
+    return f"{number(short.figure)} of {short.asked:g} beside {engine}"
+
+
+def verdict(found: list[Row]) -> str:
+    """How many figures are reached, and which are not, with the floor's time beside ours."""
+    asked = sum(each.asked is not None for row in found for each in row.cells.values())
+    short = [row for row in found if row.short]
+    lines = [f"{asked - sum(len(row.short) for row in short)} of {asked} figures are reached."]
+    for row in short:
+        told = [in_words(engine, each) for engine, each in row.short.items()]
+        floor = row.cells.get(FLOOR)
+        beside = f"; the floor takes {number(floor.figure * row.ours * 1e6)} µs" if floor else ""
+        lines.append(f"- Short: `{row.operation}` of `{row.tree}`, {', '.join(told)}{beside}.")
+    return "\n".join(lines) + "\n"
+
+
+def linear(curves: dict[str, Curves]) -> tuple[str, bool]:
+    """How our times grow, and whether that is linear."""
+    lines, straight = [], True
+    for operation, engines in curves.items():
+        points = engines.get(OURS, [])
+        if len(points) < 2:
+            continue
+        power = exponent(points)
+        straight = straight and power <= STEEPEST
+        (few, short), (many, long) = points[0], points[-1]
+        each = f"{short / few * 1e9:.0f} ns a leaf at {few:,} leaves, {long / many * 1e9:.0f} at {many:,}"
+        lines.append(f"- `{operation}`: leaves to the power of {power:.2f}, {each}.")
+        if power > STEEPEST:
+            lines[-1] += f" **This is not linear** (at most {STEEPEST})."
+    return "\n".join(lines) + "\n", straight
+
+
+def machine(report: dict[str, Any], load: float) -> str:
+    info = report["machine_info"]
+    cpu = info.get("cpu", {}).get("brand_raw") or info["machine"]
+    engines = ", ".join(f"{name} {version}" for name, version in info["versions"].items())
+    commit = report.get("commit_info", {}).get("id", "")[:10] or "unknown"
+    busy = "" if load < 0.5 else " **The machine was busy: only large differences mean anything.**"
+    return (
+        f"{report['datetime'][:10]}, {info['system']} on {info['cpus']} of {cpu}, load {load:.1f} at the start;"
+        f" {info['python_implementation']} {info['python_version']} ({info['python_compiler']}), {engines};"
+        f" {info['build_profile']} build of commit {commit}.{busy}\n"
+    )
+
+
+def fill(page: Path, text: str) -> None:
+    """Put the text between the two markers of the page."""
+    old = page.read_text()
+    if old.count(BEGIN) != 1 or old.count(END) != 1:
+        raise ValueError(f"{page} does not have the lines {BEGIN!r} and {END!r} once each")
+    before, rest = old.split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}")
