@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._native import MappingKey
 from .registration import described, with_article
 from .typing import TYPE_CHECKING
 
@@ -38,7 +39,9 @@ def one_line(text: str) -> str:
     """Text that can be printed everywhere: control characters and lone surrogates are written as escapes."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else " " if char == "\n" else repr(char)[1:-1] for char in text)
+    return "".join(
+        char if char.isprintable() else " " if char == "\n" else str(MappingKey(char))[2:-2] for char in text
+    )
 
 
 def how_many(name: str, count: int) -> str:
@@ -59,7 +62,7 @@ def key_text(key: Any) -> str:
     try:
         return shorten_middle(str(key))
     except Exception:
-        return f"[<{short_name(type(key))}>]"
+        return f"[<{short_name(class_of(getattr(key, 'key', key)))}>]"
 
 
 def path_text(path: Sequence[Any]) -> str:
@@ -126,13 +129,18 @@ def value_text(value: Any) -> str:
         return with_article(short_name(class_of(value)))
 
 
-def array_text(value: Any) -> str | None:
-    """`float32[3, 4]` for what has a shape and a dtype, else None. No array is asked for its values."""
-    facts = array_facts(value)
-    if facts is None:
-        return None
-    shape, dtype = facts
-    return f"{dtype}[{', '.join(map(str, shape))}]"
+def array_text(value: Any, shape: tuple[int | str, ...], dtype: str) -> str:
+    """`ndarray float32[3, 4]`; a scalar of numpy, whose class is a dtype, is `float32(1.5)`.
+
+    No array is asked for its values.
+    """
+    name = short_name(class_of(value))
+    if not shape and dtype.startswith(name):
+        try:
+            return f"{name}({shorten(str(value))})"
+        except Exception:
+            return with_article(name)
+    return f"{name} {dtype}[{', '.join(map(str, shape))}]"
 
 
 def array_facts(value: Any) -> tuple[tuple[int | str, ...], str] | None:
@@ -162,9 +170,9 @@ def leaf_text(value: Any) -> str:
         return repr(value) if value is None or (cls is int and -SMALL < value < SMALL) else value_text(value)
     if id(cls) in CONTAINERS:
         return how_many(cls.__name__, len(value))
-    array = array_text(value)
-    if array is not None:
-        return f"{short_name(cls)} {array}"
+    facts = array_facts(value)
+    if facts is not None:
+        return array_text(value, *facts)
     if issubclass(cls, enum.Enum):
         return value_text(value)
     if id(cls) in FUNCTIONS:

@@ -14,6 +14,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from plain_texts import is_plain, written
+
 NoneType = type(None)
 
 
@@ -150,13 +152,7 @@ def entry_text(entry: Any) -> str:
 
 
 def key_text(key: Any) -> str:
-    return f"[{key!r}]" if is_plain(key) else f"[<{type(key).__name__} {key!r}>]"
-
-
-def is_plain(key: Any) -> bool:
-    if type(key) is tuple:
-        return all(is_plain(item) for item in key)
-    return type(key) in (NoneType, bool, int, float, complex, str, bytes)
+    return f"[{written(key)}]" if is_plain(key) else f"[<{type(key).__name__} {key!r}>]"
 
 
 def snapshot(value: Any) -> Any:

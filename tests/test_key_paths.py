@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import defaultdict
 from typing import Any
 
@@ -62,6 +63,27 @@ def test_awkward_names_are_read_back(key: str) -> None:
         assert cp.keystr(cp.parse_keystr(text)) == text
         assert cp.key_get(tree, cp.parse_keystr(text)) is leaf
         assert text.isprintable() or not key.isprintable()
+
+
+def test_texts_do_not_depend_on_the_version_of_python() -> None:
+    """Which characters `repr` escapes does: a key written by one process is read by another."""
+    known = unicodedata.ucd_3_2_0.category  # what every Python knows
+    for start in range(0, 0x110000, 0x100):
+        key = "".join(map(chr, range(start, start + 0x100)))
+        text = cp.keystr((MappingKey(key),))
+        assert cp.parse_keystr(text) == (MappingKey(key),)
+        old = "".join(char for char in key if known(char) != "Cn")
+        assert cp.keystr((MappingKey(old),)) == f"[{old!r}]"
+    assert cp.keystr((MappingKey(("\U0001fae8", "\U000107ff")),)) == "[('\U0001fae8', '\U000107ff')]"
+
+
+def test_a_tuple_nested_deeply_is_a_text() -> None:
+    key: Any = "x"
+    for _ in range(20_000):
+        key = (key,)
+    text = cp.keystr((MappingKey(key),))
+    assert text == f"[{'(' * 20_000}'x'{',)' * 20_000}]"
+    assert cp.parse_keystr(text) == (MappingKey(key),)
 
 
 def test_a_dotted_name_and_a_nested_dict_are_told_apart() -> None:

@@ -55,19 +55,127 @@ pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> 
     Ok(text)
 }
 
-/// A value in brackets: plain ones by their repr, others with their class in front.
+/// A value in brackets: plain ones as Python writes them, others by their repr with their class in front.
 pub(crate) fn text_of_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let text = value.repr()?;
-    if is_plain(value) {
-        return Ok(format!("[{}]", text.to_string_lossy()));
+    if value.is_exact_instance_of::<PyString>() || is_plain(value) {
+        let mut text = String::from("[");
+        write_plain(value, &mut text)?;
+        text.push(']');
+        return Ok(text);
     }
-    Ok(format!("[<{} {}>]", value.get_type().name()?, text.to_string_lossy()))
+    Ok(format!("[<{} {}>]", value.get_type().name()?, value.repr()?.to_string_lossy()))
 }
 
 /// Whether a str can stand behind a dot.
 pub(crate) fn is_identifier(text: &Bound<'_, PyAny>) -> bool {
     let py = text.py();
     text.call_method0(intern!(py, "isidentifier")).and_then(|answer| answer.is_truthy()).unwrap_or(false)
+}
+
+/// Writes None, a bool, number, str or bytes, or a tuple of such values. Texts are not left to `repr`: which characters
+/// it escapes depends on the version of Python, and what one process writes has to be read by another.
+fn write_plain(value: &Bound<'_, PyAny>, text: &mut String) -> PyResult<()> {
+    let mut value = value.clone();
+    // The tuples that are open, each with the place of the item that comes next.
+    let mut open: Vec<(Bound<'_, PyTuple>, usize)> = Vec::new();
+    loop {
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            text.push('(');
+            open.push((tuple.clone(), 0));
+        } else if let Ok(string) = value.cast_exact::<PyString>() {
+            write_str(string, text)?;
+        } else {
+            text.push_str(&value.repr()?.to_string_lossy());
+        }
+        loop {
+            let Some((tuple, next)) = open.last_mut() else { return Ok(()) };
+            if let Ok(item) = tuple.get_item(*next) {
+                if *next > 0 {
+                    text.push_str(", ");
+                }
+                *next += 1;
+                value = item;
+                break;
+            }
+            text.push_str(if *next == 1 { ",)" } else { ")" });
+            open.pop();
+        }
+    }
+}
+
+/// Writes a str in quotes, as Python does.
+fn write_str(string: &Bound<'_, PyString>, text: &mut String) -> PyResult<()> {
+    if let Ok(string) = string.to_str() {
+        if string.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\'' && byte != b'\\') {
+            text.extend(["'", string, "'"]);
+        } else {
+            write_codes(string.chars().map(u32::from), text);
+        }
+        return Ok(());
+    }
+    // Lone surrogates.
+    let bytes = string.call_method1(intern!(string.py(), "encode"), ("utf-32-le", "surrogatepass"))?;
+    let codes = bytes.cast::<PyBytes>()?.as_bytes().chunks_exact(4);
+    write_codes(codes.map(|code| u32::from_le_bytes([code[0], code[1], code[2], code[3]])), text);
+    Ok(())
+}
+
+fn write_codes(codes: impl Iterator<Item = u32> + Clone, text: &mut String) {
+    let has = |quote: char| codes.clone().any(|code| code == u32::from(quote));
+    let quote = if has('\'') && !has('"') { '"' } else { '\'' };
+    text.push(quote);
+    for code in codes {
+        match char::from_u32(code) {
+            Some(char) if char == quote || char == '\\' => text.extend(['\\', char]),
+            Some('\n') => text.push_str("\\n"),
+            Some('\r') => text.push_str("\\r"),
+            Some('\t') => text.push_str("\\t"),
+            Some(char) if is_printable(code) => text.push(char),
+            _ if code < 0x100 => write_escape(text, 'x', code, 2),
+            _ if code < 0x1_0000 => write_escape(text, 'u', code, 4),
+            _ => write_escape(text, 'U', code, 8),
+        }
+    }
+    text.push(quote);
+}
+
+fn write_escape(text: &mut String, letter: char, code: u32, digits: u32) {
+    text.extend(['\\', letter]);
+    text.extend((0..digits).rev().filter_map(|place| char::from_digit((code >> (4 * place)) & 0xF, 16)));
+}
+
+/// Whether a character is written as it is: all but controls, marks of format, spaces of other widths, surrogates,
+/// private characters and what can be none. One that no Python knows yet is written as it is by every Python.
+fn is_printable(code: u32) -> bool {
+    const OTHERS: [(u32, u32); 26] = [
+        (0, 0x1F),
+        (0x7F, 0xA0),
+        (0xAD, 0xAD),
+        (0x600, 0x605),
+        (0x61C, 0x61C),
+        (0x6DD, 0x6DD),
+        (0x70F, 0x70F),
+        (0x890, 0x891),
+        (0x8E2, 0x8E2),
+        (0x1680, 0x1680),
+        (0x180E, 0x180E),
+        (0x2000, 0x200F),
+        (0x2028, 0x202F),
+        (0x205F, 0x206F),
+        (0x3000, 0x3000),
+        (0xD800, 0xF8FF),
+        (0xFDD0, 0xFDEF),
+        (0xFEFF, 0xFEFF),
+        (0xFFF0, 0xFFFB),
+        (0x1_10BD, 0x1_10BD),
+        (0x1_10CD, 0x1_10CD),
+        (0x1_3430, 0x1_343F),
+        (0x1_BCA0, 0x1_BCA3),
+        (0x1_D173, 0x1_D17A),
+        (0xE_0000, 0xE_00FF),
+        (0xF_0000, 0x10_FFFF),
+    ];
+    code & 0xFFFE != 0xFFFE && !OTHERS.iter().any(|(first, last)| (*first..=*last).contains(&code))
 }
 
 /// Whether it is None, a bool, number, str or bytes, or a tuple of such values.
