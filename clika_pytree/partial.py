@@ -47,6 +47,10 @@ class Partial(Base):
 
     __module__ = "clika_pytree"  # where pickle finds it
 
+    if TYPE_CHECKING:  # what checkers are not told of the base
+
+        def __setstate__(self, state: tuple[Any, Any, Any, Any], /) -> None: ...
+
 
 class Unfinished:
     """The function of a Partial that was rebuilt with something else than a tuple and a dict: it only keeps them."""
@@ -78,7 +82,10 @@ def are_arguments(args: Any, keywords: Any) -> bool:
 def unflatten(children: tuple[Any, Any], func: Any) -> Partial:
     args, keywords = children
     if are_arguments(args, keywords):
-        return Partial(func, *args, **keywords)
+        call = Partial(func)
+        # Not Partial(func, *args, **keywords), which copies: a node has the very children that were put in.
+        call.__setstate__((func, args, keywords, None))
+        return call
     # Any value may stand in the place of a child, as in every node.
     return Partial(Unfinished(func, args, keywords))
 

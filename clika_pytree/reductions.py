@@ -384,8 +384,8 @@ def picker(caller: str, filter: Any) -> Callable[[Any], object]:
         isinstance(MISSING, filter)
     except TypeError as error:
         raise PyTreeTypeError(
-            f"{caller} expects a type, a tuple of types, a union or a function as filter, got {described(filter)}; "
-            f"{error}"
+            f"{caller} expects a type, a tuple of types, a union or a function that picks leaves, got "
+            f"{described(filter)}; {error}"
         ) from None
     return lambda leaf: isinstance(leaf, filter)
 

@@ -406,6 +406,9 @@ def described(value: object) -> str:
     cls: Any = type(value)
     if value is None or cls is bool or cls is float:
         return repr(value)
+    number: Any = value
+    if cls is int and -(1 << 127) < number < 1 << 127:
+        return repr(value)
     if cls is str or cls is bytes:
         text: Any = value
         return repr(text) if len(text) <= 80 else repr(text[:77]) + "..."

@@ -235,11 +235,11 @@ def test_a_class_that_was_registered_in_another_way_since() -> None:
 
 
 def test_something_else_than_a_structure() -> None:
-    with pytest.raises(cp.PyTreeTypeError, match=r"to_optree\(\) expects a TreeSpec of clika_pytree, got an int"):
+    with pytest.raises(cp.PyTreeTypeError, match=r"to_optree\(\) expects a TreeSpec of clika_pytree, got 1"):
         cp.treespec_to_optree(1)
-    with pytest.raises(cp.PyTreeTypeError, match=r"expects a str as namespace, got an int"):
+    with pytest.raises(cp.PyTreeTypeError, match=r"expects a str as namespace, got 1"):
         cp.treespec_to_optree(cp.treespec_leaf(), namespace=1)
     with pytest.raises(cp.PyTreeTypeError, match=r"expects a PyTreeSpec of optree, got a TreeSpec; optree\.tree"):
         cp.treespec_from_optree(cp.treespec_leaf())
-    with pytest.raises(cp.PyTreeTypeError, match=r"expects a str or a tuple of str as namespace, got an int"):
+    with pytest.raises(cp.PyTreeTypeError, match=r"expects a str or a tuple of str as namespace, got 1"):
         cp.treespec_from_optree(optree.tree_structure(0), namespace=1)

@@ -251,11 +251,11 @@ def test_namespaces_of_ours() -> None:
         (OrderedDict, None, 1, "its keys should be a list, got None"),
         (defaultdict, None, 1, "its context should be its factory and its keys, got None"),
         (deque, "long", 1, "it should have no maxlen or one from 1 on, got 'long'"),
-        (deque, 1, 2, "it should have no maxlen or one from 2 on, got an int"),
+        (deque, 1, 2, "it should have no maxlen or one from 2 on, got 1"),
         (namedtuple, int, 1, "a type stands for a namedtuple class"),
         (Weights, None, 2, "the fields of Weights are others than when PyTorch made the structure"),
         (Weights, [["weight", "bias"], []], 1, "Weights has 2 data fields, and here it has 1 children"),
-        (Options, 1, 0, "should be an instance of Options, got an int"),
+        (Options, 1, 0, "should be an instance of Options, got 1"),
     ],
 )
 def test_a_structure_made_by_hand(cls: Any, context: Any, count: int, message: str) -> None:
@@ -269,7 +269,7 @@ def test_a_structure_made_by_hand(cls: Any, context: Any, count: int, message: s
 def test_something_else_than_a_structure() -> None:
     with pytest.raises(cp.PyTreeTypeError, match=r"treespec_to_torch\(\) expects a TreeSpec of clika_pytree, got a Tr"):
         cp.treespec_to_torch(torch_pytree.tree_structure([]))
-    with pytest.raises(cp.PyTreeTypeError, match=r"expects a TreeSpec of PyTorch, got an int; torch\.utils\._pytree"):
+    with pytest.raises(cp.PyTreeTypeError, match=r"expects a TreeSpec of PyTorch, got 1; torch\.utils\._pytree"):
         cp.treespec_from_torch(1)
     with pytest.raises(cp.PyTreeTypeError, match=r"treespec_from_torch\(\) expects a str or a tuple of str as"):
         cp.treespec_from_torch(torch_pytree.tree_structure(0), namespace=1)

@@ -152,8 +152,8 @@ def test_unclear_lists_are_refused(case: str) -> None:
     [
         ({"data_fields": "x", "meta_fields": ["label"]}, r"names as data_fields, got 'x'; write \['x'\]"),
         ({"data_fields": {"x"}, "meta_fields": ["label"]}, "names as data_fields, got a set"),
-        ({"data_fields": ["x"], "meta_fields": 3}, "names as meta_fields, got an int"),
-        ({"data_fields": [0], "meta_fields": ["label"]}, "names of fields in data_fields, got an int"),
+        ({"data_fields": ["x"], "meta_fields": 3}, "names as meta_fields, got 3"),
+        ({"data_fields": [0], "meta_fields": ["label"]}, "names of fields in data_fields, got 0"),
         ({"drop_fields": None}, "names as drop_fields, got None"),
     ],
 )

@@ -53,7 +53,7 @@ WRONG_OPTIONS = {
     "to is no function": (
         {"to_dumpable_context": 1, "from_dumpable_context": repr},
         TypeError,
-        "function as to_dumpable_context, got an int",
+        "function as to_dumpable_context, got 1",
     ),
     "namespace is None": ({"namespace": None}, TypeError, "str as namespace .* got None"),
     "namespace is bytes": ({"namespace": b"x"}, TypeError, "str as namespace .* got b'x'"),

@@ -114,6 +114,18 @@ def report_on_several_faults() -> Any:
         return cp.check_node(Vec(1.5, 2.5, "t"))
 
 
+def report_on_swapped_arguments() -> Any:
+    def unflatten(context: Any, children: Any) -> Wrong:
+        wrong = Wrong()
+        (wrong.__dict__["item"],) = children
+        return wrong
+
+    wrong = Wrong()
+    wrong.__dict__["item"] = [1]
+    with registered(Wrong, lambda wrong: ((wrong.__dict__["item"],), None), unflatten):
+        return cp.check_node(wrong)
+
+
 def nested(depth: int, leaf: Any) -> Any:
     for _ in range(depth):
         leaf = {"next": [leaf]}
@@ -197,9 +209,15 @@ SAID: dict[str, Callable[[], Any]] = {
         {"w": np.zeros((3, 2), np.float32), "b": np.zeros(3, np.float16), "e": np.eye(2, 3), "n": "y", "i": 1.0},
         leaves=True,
     ),
+    "diff: single values": lambda: diff(
+        [np.float32(1.5), np.array(1), np.array([[True]])],
+        [np.float32(2.5), np.array(2), np.array([[False]])],
+        leaves=True,
+    ),
     "diff: deep path": lambda: diff(nested(40, 1), nested(40, [2])),
     "diff: every layer": lambda: diff(layers(np.float32, "relu"), layers(np.float16, "tanh"), leaves=True),
     "check_node": report_on_several_faults,
+    "check_node of swapped arguments": report_on_swapped_arguments,
     "check_node of a dataclass": lambda: cp.check_node(Sample(1, 2, np.zeros(2))),
     "check_node of a static object": lambda: cp.check_node(Config(np.zeros(2))),
     "summary of GPT-2": lambda: cp.tree_summary(gpt2()),
@@ -222,7 +240,7 @@ def said(name: str) -> str:
     except (cp.PyTreeError, IndexError) as error:
         text = f"{type(error).__name__}: {error}"
     text = re.sub(r"(the whole JSON text that was written: ).*", r"\1…", text)  # Python's words
-    return re.sub(r"line \d+", "line N", text.replace(f"{__name__}.report", "tests.report"))
+    return re.sub(r"line \d+", "line N", text.replace(f"{__name__}.", "tests."))
 
 
 def test_there_is_a_text_for_each() -> None:

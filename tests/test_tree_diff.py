@@ -28,6 +28,36 @@ def told(a: Any, b: Any, **options: Any) -> list[tuple]:
 
 
 @given(small_trees, small_trees, small_modes)
+def test_two_structures_differ_as_their_trees_do(a: Any, b: Any, mode: reference.Mode) -> None:
+    options = keywords(mode)
+    with reading(mode):
+        try:
+            specs = [cp.tree_structure(tree, **options) for tree in (a, b)]
+        except cp.KeyOrderError:
+            return
+        found, expected = cp.tree_diff(*specs), cp.tree_diff(a, b, **options)
+    assert [(d.path, d.kind) for d in found] == [(d.path, d.kind) for d in expected]
+    assert bool(found) == (specs[0] != specs[1])
+
+
+def test_two_structures() -> None:
+    one, other = cp.tree_structure({"w": [1, 2], "c": 0, "b": 1}), cp.tree_structure({"w": (1, 2), "b": [1]})
+    assert told(one, other, leaves=True) == [
+        ("['w']", "type", "a list of 2", "a tuple of 2"),
+        ("['c']", "only_a", "a leaf", None),
+        ("['b']", "type", "a leaf", "a list of 1"),
+    ]
+    modes = [cp.tree_structure([None], none_is_leaf=none_is_leaf) for none_is_leaf in (True, False)]
+    assert told(*modes) == [
+        ("", "context", "none_is_leaf=True", "none_is_leaf=False"),
+        ("[0]", "type", "a leaf", "None"),
+    ]
+    # In a tree they are leaves like any other object.
+    assert told([one], [other]) == []
+    assert told(one, [1]) == [("", "type", "a TreeSpec", "a list of 1")]
+
+
+@given(small_trees, small_trees, small_modes)
 def test_it_is_empty_exactly_where_the_structures_are_equal(a: Any, b: Any, mode: reference.Mode) -> None:
     options = keywords(mode)
     with reading(mode):
@@ -130,7 +160,7 @@ LEAVES: dict[str, tuple[Any, Any, tuple[str, str] | None]] = {
     )),
     "shape": (np.zeros(3), np.zeros((3, 1)), ("ndarray float64[3]", "ndarray float64[3, 1]")),
     "dtype": (np.zeros(3), np.zeros(3, np.int8), ("ndarray float64[3]", "ndarray int8[3]")),
-    "numpy scalars": (np.float32(1), np.float32(2), ("float32 float32[]", "the same with 1 of 1 elements different")),
+    "numpy scalars": (np.float32(1), np.float32(2), ("float32(1.0)", "float32(2.0)")),
     "empty arrays": (np.zeros((0, 2)), np.zeros((0, 2)), None),
     "another library": (Array([1, 2]), Array([1, 3]), (
         "Array float32[2]", "the same with 1 of 2 elements different",
@@ -293,11 +323,12 @@ def test_a_difference_at_every_depth_takes_no_more_memory_than_the_trees() -> No
 
 @pytest.mark.parametrize("kind", WRAP)
 def test_deep_trees_on_a_small_stack(kind: str) -> None:
-    one, other = Chain(kind, 20_000, 1), Chain(kind, 20_000, [2])
+    one, other, deeper = Chain(kind, 20_000, 1), Chain(kind, 20_000, 2), Chain(kind, 20_000, [2])
 
     def work() -> None:
-        (difference,) = cp.tree_diff(one.tree, other.tree)
+        (leaf,), (difference,) = cp.tree_diff(one.tree, other.tree, leaves=True), cp.tree_diff(one.tree, deeper.tree)
+        assert (leaf.kind, len(leaf.path)) == ("leaf", 20_000)
         assert (difference.kind, len(difference.path)) == ("type", 20_000)
-        assert len(str(difference)) < 500
+        assert len(str(leaf)) < 500 > len(str(difference))
 
     run_in_thread(work, 256 * 1024)

@@ -103,13 +103,13 @@ def test_dicts_in_the_order_that_is_in_force():
     [
         (
             lambda: cp.treespec_list([LEAF, 3]),
-            "treespec_list() expects a TreeSpec for each child, got an int at [1]",
+            "treespec_list() expects a TreeSpec for each child, got 3 at [1]",
             "[1]",
         ),
         (lambda: cp.treespec_tuple("ab"), "got 'a' at [0]", "[0]"),
         (lambda: cp.treespec_dict(a=None), "got None at ['a']", "['a']"),
         (lambda: cp.treespec_from_collection({"a": [LEAF, {1}]}), "got a set at ['a'][1]", "['a'][1]"),
-        (lambda: cp.treespec_from_collection(5), "got an int at the root", ""),
+        (lambda: cp.treespec_from_collection(5), "got 5 at the root", ""),
         (lambda: cp.treespec_namedtuple((LEAF,)), "expects a namedtuple that holds specs, got a tuple", None),
         (lambda: cp.treespec_defaultdict({"a": LEAF}), "a function as default_factory", None),
     ],

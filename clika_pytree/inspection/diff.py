@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import MappingKey
+from clika_pytree._native import MappingKey, TreeSpec
 from clika_pytree.spec_builder import (
     CUSTOM,
     DATACLASS,
@@ -16,7 +16,7 @@ from clika_pytree.spec_builder import (
     TUPLE,
 )
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import key_text, leaf_text, listed
+from clika_pytree.wording import class_of, key_text, leaf_text, listed
 
 from .difference import Difference, TreeDiff, Ways
 from .flat_tree import MAPPINGS, SEQUENCES, FlatTree, only
@@ -56,6 +56,8 @@ def tree_diff(
     and deques by place, between the kinds of dicts by key. Leaves are equal where their classes and values are; arrays
     of any library where their shapes, dtypes and elements are, NaN being equal to NaN.
 
+    Two TreeSpecs are compared as the structures they stand for.
+
     Args:
         a: The first tree.
         b: The second tree.
@@ -83,7 +85,10 @@ def tree_diff(
         >>> [difference.kind for difference in pytree.tree_diff(old, new, leaves=True)]
         ['type', 'only_a', 'leaf']
     """
-    trees = [FlatTree(tree, is_leaf, none_is_leaf, namespace) for tree in (a, b)]
+    if class_of(a) is TreeSpec and class_of(b) is TreeSpec:
+        trees = [FlatTree.of(spec) for spec in (a, b)]
+    else:
+        trees = [FlatTree(tree, is_leaf, none_is_leaf, namespace) for tree in (a, b)]
     if a is b:
         return TreeDiff()
     try:
@@ -109,6 +114,9 @@ class Comparison:
     def differences(self) -> list[Difference]:
         roots = [-1 if tree.kinds[0] == LEAVES else 0 for tree in (self.a, self.b)]
         todo = self.compared(None, roots[0], roots[1])
+        modes = [tree.spec.none_is_leaf for tree in (self.a, self.b)]
+        if modes[0] != modes[1]:  # of specs
+            self.found.append(self.at(0, "context", f"none_is_leaf={modes[0]}", f"none_is_leaf={modes[1]}"))
         while todo:
             way, one, other, difference = todo.pop()
             if difference is not None:

@@ -55,7 +55,8 @@ class Difference:
         path: Where it is, as a tuple of keys.
         kind: "type": other classes, or a leaf on one side; "length": another number of children; "only_a", "only_b":
             a child that the other side does not have; "order": the same keys in another order; "context": another
-            context, `maxlen`, factory, meta field or static value; "leaf": leaves that are not equal.
+            context, `maxlen`, factory, meta field or static value, or of two specs another `none_is_leaf`; "leaf":
+            leaves that are not equal.
         a: What stands there in the first tree, as short text; None for "only_b".
         b: What stands there in the second tree; None for "only_a".
     """

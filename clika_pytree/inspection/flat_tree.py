@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clika_pytree._native import Registration
+    from clika_pytree._native import Registration, TreeSpec
     from clika_pytree.typing import IsLeaf, Namespace
 
 SEQUENCES = (LIST, TUPLE, DEQUE)
 MAPPINGS = (DICT, ORDEREDDICT, DEFAULTDICT)
+# What stands in a structure that was given without a tree: messages call it a leaf.
+LEAF: Any = type("leaf", (), {})()
 HOW_MANY_SLOTS = {DEFAULTDICT: 1, DEQUE: 1, NAMEDTUPLE: 1, CUSTOM: 3, DATACLASS: 2, STATIC: 2}
 
 
@@ -49,8 +51,18 @@ class FlatTree:
 
     __slots__ = ("arities", "classes", "ends", "first_leaves", "first_slots", "kinds", "leaves", "slots", "spec")
 
+    leaves: list[Any]
+    spec: TreeSpec
+
     def __init__(self, tree: Any, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace) -> None:
         self.leaves, self.spec = tree_flatten(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
+
+    @classmethod
+    def of(cls, spec: TreeSpec) -> FlatTree:
+        """The tree that a structure stands for."""
+        made = cls.__new__(cls)
+        made.leaves, made.spec = [LEAF] * spec.num_leaves, spec
+        return made
 
     def open(self) -> None:
         """Make the list of nodes, which takes longer than flattening."""

@@ -54,7 +54,7 @@ class Subject:
         self.registration: Registration | None = lookup(cls, namespace)
         self.problems: list[Problem] = []
         self.check, self.skipped, self.ended = "", False, False
-        self.same_children = True
+        self.same_children, self.rebuilds = True, True
         self.flatten_name, self.flatten_fn = "flatten_fn", None
         self.unflatten_name, self.unflatten_fn = f"rebuilding {with_article(self.name)}", None
         if self.registration is not None and self.registration.kind == "custom":

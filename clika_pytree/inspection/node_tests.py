@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import ContextError, DataclassKey, GetAttrKey, MappingKey, keystr, tree_unflatten
+from clika_pytree._native import (
+    ContextError,
+    DataclassKey,
+    GetAttrKey,
+    MappingKey,
+    StructureError,
+    keystr,
+    tree_unflatten,
+)
 from clika_pytree.key_paths import key_get, parse_keystr
 from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from .node_subject import Subject
 
 MOST_CHILDREN = 200
+ANY_VALUE = "set the attributes and check or convert nothing: tree functions put any value where the children were"
 # What a context should be.
 VALUES = {
     "custom": "make it a child, or put plain values (numbers, str, tuples of those) into the context",
@@ -29,9 +38,11 @@ VALUES = {
 
 def check_flatten(s: Subject) -> None:
     if type(s.obj) is not s.cls:
-        got = "none was given" if s.obj is None else f"got {leaf_text(s.obj)}"
+        given = "none" if s.obj is None else leaf_text(s.obj)
         s.problem(
-            f"an instance of {s.name} is needed to test it, and {got}", f"call check_node({s.name}(...))", end=True
+            f"an instance of {s.name} is needed to test it, and {given} was given",
+            f"call check_node({s.name}(...))",
+            end=True,
         )
         return
     try:
@@ -48,18 +59,29 @@ def check_flatten(s: Subject) -> None:
         s.keys = [path[0] for path in s.spec.key_paths()]
         again, _ = s.one_level(s.obj)
     except Exception as error:
-        s.problem(
-            f"{s.flatten_name} fails: {raised_at(error)}",
-            s.in_flatten("return (children, context) or (children, context, entries) for every instance"),
-            end=True,
-        )
+        s.problem(f"{s.flatten_name} fails: {raised_at(error)}", s.in_flatten(what_to_return(s, error)), end=True)
         return
     s.same_children = all_same(s.children, again)
-    if len(s.children) != len(again) or list(map(type, s.children)) != list(map(type, again)):
+    if any(child is s.obj for child in s.children):
+        s.problem(
+            f"{with_article(s.name)} is among its own children, so a tree with it has no end",
+            s.in_flatten("leave the object itself out"),
+            end=True,
+        )
+    elif len(s.children) != len(again) or list(map(type, s.children)) != list(map(type, again)):
         s.problem(
             f"two flattens of one object give different children: {told(s.children)}, then {told(again)}",
             s.in_flatten("return what the object holds, without changing it"),
+            end=True,
         )
+
+
+def what_to_return(s: Subject, error: Exception) -> str:
+    if isinstance(error, StructureError):
+        return "give as many entries as children, in their order"
+    if s.registration is not None and s.flatten_fn is s.registration.flatten_with_keys_fn:
+        return "return (pairs of key and child, context) for every instance"
+    return "return (children, context) or (children, context, entries) for every instance"
 
 
 def check_context(s: Subject) -> None:
@@ -102,8 +124,18 @@ def check_context(s: Subject) -> None:
 
 
 def check_round_trip(s: Subject) -> None:
-    rebuilt = rebuild(s, s.children, "its own children")
+    order = "(children, context)" if s.unflatten_name == "unflatten_fn" else "(context, children)"
+    if takes_them_swapped(s):
+        s.rebuilds = False
+        s.problem(
+            f"{s.unflatten_name} works with its two arguments swapped, and is called with {order}",
+            s.in_unflatten(f"take {order}, in this order"),
+        )
+        return
+    take = f"take {order} as {s.flatten_name} gave them, and return {with_article(s.name)}"
+    rebuilt = rebuild(s, s.children, "its own children", take if s.unflatten_fn is not None else ANY_VALUE)
     if rebuilt is None:
+        s.rebuilds = False
         return
     obj, (children, spec) = rebuilt
     if obj is s.obj and s.children:
@@ -129,7 +161,7 @@ def check_round_trip(s: Subject) -> None:
 
 def check_any_values(s: Subject) -> None:
     """Every tree function may put other values where the children were."""
-    if not s.children:
+    if not s.children or not s.rebuilds:
         s.skipped = True
         return
     makers: list[tuple[str, Callable[[], Any]]] = [
@@ -139,11 +171,13 @@ def check_any_values(s: Subject) -> None:
     ]
     for what, make in makers:
         values = [make() for _ in s.children]
-        rebuilt = rebuild(s, values, f"{what} in the place of its children")
+        rebuilt = rebuild(s, values, f"{what} in the place of its children", ANY_VALUE)
         if rebuilt is None:
             return
         if s.same_children and not all_same(rebuilt[1][0], values):
-            report_changed(s, rebuilt[1][0], values)
+            s.skipped = s.has_problem("round trip")
+            if not s.skipped:  # it says so already
+                report_changed(s, rebuilt[1][0], values)
             return
     if s.same_children and not all_same(s.one_level(s.obj)[0], s.children):
         s.problem(
@@ -152,9 +186,8 @@ def check_any_values(s: Subject) -> None:
         )
 
 
-def rebuild(s: Subject, values: list[Any], what: str) -> tuple[Any, tuple[list[Any], TreeSpec]] | None:
+def rebuild(s: Subject, values: list[Any], what: str, take: str) -> tuple[Any, tuple[list[Any], TreeSpec]] | None:
     """The object with these values in it, and its children and structure; None where that is a problem."""
-    take = "set the attributes and check or convert nothing: tree functions put any value where the children were"
     if s.registration is not None and s.registration.kind == "dataclass":
         take = 'take rebuild="init" away from register_dataclass, or check and convert nothing when an instance is made'
     try:
@@ -176,6 +209,24 @@ def rebuild(s: Subject, values: list[Any], what: str) -> tuple[Any, tuple[list[A
             s.in_flatten("take the children out as they are, whatever they are"),
         )
         return None
+
+
+def takes_them_swapped(s: Subject) -> bool:
+    """Whether the function that rebuilds works with its two arguments in the other order only."""
+    if s.unflatten_fn is None or not s.same_children:
+        return False
+    order = [tuple(s.children), s.spec.context]
+    if s.unflatten_name != "unflatten_fn":  # a class method takes the context first
+        order.reverse()
+
+    def works(arguments: list[Any]) -> bool:
+        try:
+            obj = s.unflatten_fn(*arguments)
+            return type(obj) is s.cls and all_same(s.one_level(obj)[0], s.children)
+        except Exception:
+            return False
+
+    return not works(order) and works(order[::-1])
 
 
 def report_changed(s: Subject, found: list[Any], expected: list[Any]) -> None:
@@ -341,4 +392,5 @@ def all_same(xs: list[Any], ys: list[Any]) -> bool:
 def told(children: list[Any]) -> str:
     if not children:
         return "no children"
-    return f"{len(children)} children ({listed(map(leaf_text, children), len(children))})"
+    noun = "child" if len(children) == 1 else "children"
+    return f"{len(children)} {noun} ({listed(map(leaf_text, children), len(children))})"

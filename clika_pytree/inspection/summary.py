@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import MappingKey
+from clika_pytree._native import MappingKey, PyTreeTypeError
+from clika_pytree.registration import described
 from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PATH_ENDS, PLAIN, array_facts, class_of, key_text, short_name
@@ -51,6 +52,7 @@ def tree_summary(
 
     Raises:
         CircularTreeError: (a `ValueError`) the tree contains itself.
+        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number from 0 on nor None.
 
     Example:
         >>> from clika_pytree import pytree
@@ -61,6 +63,9 @@ def tree_summary(
         ['name']                    1  str
         25 leaves, 0 arrays
     """
+    given: Any = max_rows
+    if given is not None and not (type(given) is int and given >= 0):
+        raise PyTreeTypeError(f"tree_summary() expects a number of lines or None as max_rows, got {described(given)}")
     survey = Survey(FlatTree(tree, is_leaf, none_is_leaf, namespace))
     rows: list[SummaryRow] = []
     for row in survey.rows():

@@ -103,11 +103,23 @@ def leaf_difference(one: Any, other: Any) -> tuple[str, str] | None:
         return value_difference(one, other)
     if facts[0] != facts[1]:
         return leaf_text(one), leaf_text(other)
+    texts = leaf_text(one), leaf_text(other)
     try:
         remark = elements_that_differ(one, other, facts[0][0])
     except Exception as error:
-        remark = f"{leaf_text(other)}, and the two can't be compared ({reason_of(error)})"
-    return None if remark is None else (leaf_text(one), remark)
+        remark = f"{texts[1]}, and the two can't be compared ({reason_of(error)})"
+    if remark is None or texts[0] != texts[1]:
+        return None if remark is None else texts
+    return with_values(texts[0], one, other) or (texts[0], remark)
+
+
+def with_values(text: str, one: Any, other: Any) -> tuple[str, str] | None:
+    """The texts of two arrays with their value where each has but one, and their library gives it."""
+    try:
+        texts = value_text(one.item()), value_text(other.item())
+    except Exception:
+        return None
+    return None if texts[0] == texts[1] else (f"{text} of value {texts[0]}", f"one of value {texts[1]}")
 
 
 def elements_that_differ(one: Any, other: Any, shape: tuple[Any, ...]) -> str | None:
@@ -119,4 +131,6 @@ def elements_that_differ(one: Any, other: Any, shape: tuple[Any, ...]) -> str | 
     for size in shape:
         total *= int(size)
     differing = total - int(same.sum())
-    return f"the same with {differing} of {total} elements different" if differing else None
+    if total == 1:
+        return "the same with another value" if differing else None
+    return f"the same with {differing:,} of {total:,} elements different" if differing else None

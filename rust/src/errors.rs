@@ -202,7 +202,7 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     value.is_none()
         || value.is_exact_instance_of::<PyBool>()
         || value.is_exact_instance_of::<PyFloat>()
-        || value.cast_exact::<PyInt>().is_ok_and(|_| value.lt(u64::MAX).unwrap_or(false))
+        || value.cast_exact::<PyInt>().is_ok_and(|int| int.extract::<i128>().is_ok())
         || value.cast_exact::<PyString>().is_ok_and(|text| text.len().is_ok_and(|length| length < LONGEST_TEXT))
         || value.cast_exact::<PyBytes>().is_ok_and(|bytes| bytes.as_bytes().len() < LONGEST_TEXT)
 }
