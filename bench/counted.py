@@ -4,11 +4,16 @@ A call of os.getppid stands before and after each series, where callgrind writes
 is imported, since under valgrind an import takes fifty times as long.
 """
 
+import gc
 import itertools
 import os
 import sys
 
+from floor import build_floor
+
 import clika_pytree as cp
+
+OURS, FLOOR = "clika_pytree", "floor"
 
 
 class Leaf:
@@ -70,19 +75,36 @@ def operations(tree):
     }
 
 
+def operations_of_floor(floor, tree):
+    leaves, spec = floor.flatten(tree)
+    upcoming = itertools.cycle([{f"variant{i}": tree} for i in range(64)]).__next__
+    return {
+        "flatten": lambda: floor.flatten(upcoming()),
+        "flatten_up_to": lambda: floor.match(spec, tree),
+        "unflatten": lambda: floor.unflatten(spec, leaves),
+        "map": lambda: floor.map(callable, tree),
+    }
+
+
 def series():
-    """Each series to be counted: shape, operation, number of leaves, runs and the call."""
+    """Each series to be counted: engine, shape, operation, number of leaves, runs and the call."""
+    floor = build_floor()
     for shape, make in SHAPES.items():
         tree = make()
         leaves = len(cp.tree_leaves(tree))
         runs = max(2, 4000 // leaves)
-        for operation, call in operations(tree).items():
-            yield shape, operation, leaves, runs, call
-            yield shape, operation, leaves, 2 * runs, call
+        engines = {OURS: operations(tree)}
+        if floor and leaves < 1000:
+            engines[FLOOR] = operations_of_floor(floor, tree)
+        for engine, calls in engines.items():
+            for operation, call in calls.items():
+                yield engine, shape, operation, leaves, runs, call
+                yield engine, shape, operation, leaves, 2 * runs, call
 
 
 if __name__ == "__main__":
-    for _shape, _operation, _leaves, runs, call in series():
+    gc.disable()  # it would run when it pleases
+    for *_, runs, call in series():
         for _ in range(4):
             call()  # what is made once and used again is made here
         os.getppid()

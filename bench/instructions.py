@@ -20,8 +20,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from counted import series
+from counted import FLOOR, OURS, series
+from floor import build_floor
 from release import require_release
+from report import PAGE, aligned, fill
 
 COUNTED = Path(__file__).with_name("counted.py")
 STORED = Path(__file__).with_name("instructions.json")
@@ -29,8 +31,9 @@ SLACK = 1.03
 # Of flatten, whatever the machine. A limit that the stored figure is above of is shown, and is no failure.
 LIMITS = {"list": 70, "dict": 160, "gpt12": 150}
 
-# shape -> operation -> instructions per leaf
+# engine -> shape -> operation -> instructions per leaf; what is stored is of ours
 Figures = dict[str, dict[str, float]]
+Engines = dict[str, Figures]
 
 
 def dumps(folder: Path) -> list[int]:
@@ -46,17 +49,17 @@ def dumps(folder: Path) -> list[int]:
     return [int(total[1]) for total in totals if total]
 
 
-def per_leaf(counts: list[int]) -> Figures:
+def per_leaf(counts: list[int]) -> Engines:
     """The first count is the start; then a series and what lies between two of them take turns."""
-    figures: Figures = {}
+    figures: Engines = {}
     every = list(series())
     if len(counts) != 2 * len(every):
         sys.exit(f"callgrind wrote {len(counts)} counts for {len(every)} series: is getppid called elsewhere?")
     of_series = counts[1::2]
     for i in range(0, len(every), 2):
-        shape, operation, leaves, runs, _ = every[i]
+        engine, shape, operation, leaves, runs, _ = every[i]
         difference = of_series[i + 1] - of_series[i]
-        figures.setdefault(shape, {})[operation] = round(difference / runs / leaves, 2)
+        figures.setdefault(engine, {}).setdefault(shape, {})[operation] = round(difference / runs / leaves, 2)
     return figures
 
 
@@ -67,9 +70,10 @@ def interpreter() -> str:
     return f"{build}, rustc {rustc}, {platform.machine()}"
 
 
-def compared(figures: Figures, stored: Figures) -> Iterator[tuple[str, bool]]:
+def compared(engines: Engines, stored: Figures) -> Iterator[tuple[str, bool]]:
     """A line for each figure, and whether it is too high."""
-    for shape, row in figures.items():
+    floors = engines.get(FLOOR, {})
+    for shape, row in engines[OURS].items():
         for operation, figure in row.items():
             before = stored.get(shape, {}).get(operation)
             limit = LIMITS.get(shape) if operation == "flatten" else None
@@ -84,7 +88,23 @@ def compared(figures: Figures, stored: Figures) -> Iterator[tuple[str, bool]]:
                 over = figure > limit
                 words.append(f"{'SHORT of' if over else 'within'} the limit of {limit}")
                 failed = failed or (over and before is not None and before <= limit)
-            yield f"{shape:<12}{operation:<15}{figure:>9.1f}  {'; '.join(words)}".rstrip(), failed
+            floor = floors.get(shape, {}).get(operation)
+            beside = "-" if floor is None else f"{floor:.1f}"
+            yield f"{shape:<12}{operation:<15}{figure:>9.1f}{beside:>9}  {'; '.join(words)}".rstrip(), failed
+
+
+def table(engines: Engines) -> str:
+    """For docs/performance.md: ours, and behind the stroke the floor's."""
+    shapes = list(engines[OURS])
+    lines = [["operation", *shapes]]
+    for operation in engines[OURS][shapes[0]]:
+        cells = []
+        for shape in shapes:
+            floor = engines.get(FLOOR, {}).get(shape, {}).get(operation)
+            beside = "" if floor is None else f" / {floor:.0f}"
+            cells.append(f"{engines[OURS][shape][operation]:.0f}{beside}")
+        lines.append([f"`{operation}`", *cells])
+    return aligned(lines, names=1)
 
 
 def store(figures: Figures, name: str) -> None:
@@ -96,19 +116,23 @@ def store(figures: Figures, name: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Count instructions per leaf under valgrind.")
     parser.add_argument("--record", action="store_true", help="store the figures of this interpreter")
+    parser.add_argument("--docs", action="store_true", help="write them into docs/performance.md")
     options = parser.parse_args()
     require_release()
     if not shutil.which("valgrind"):
         message = "valgrind is missing: no instructions are counted. On Debian and Ubuntu: apt install valgrind"
-        sys.exit(message) if options.record else print(message)
+        sys.exit(message) if options.record or options.docs else print(message)
         return
+    build_floor()
     with tempfile.TemporaryDirectory() as folder:
         figures = per_leaf(dumps(Path(folder)))
     name = interpreter()
     if options.record:
-        store(figures, name)
+        store(figures[OURS], name)
+    if options.docs:
+        fill(PAGE, "instructions", f"{name}.\n\n{table(figures)}")
     known = json.loads(STORED.read_text()) if STORED.exists() else {}
-    print(f"Instructions per leaf, {name}\n")
+    print(f"Instructions per leaf, {name}\n\n{'tree':<12}{'operation':<15}{'ours':>9}{'floor':>9}")
     lines = list(compared(figures, known.get(name, {})))
     print("\n".join(line for line, _ in lines))
     if name not in known:

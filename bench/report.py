@@ -9,7 +9,12 @@ PEERS = ["jaxlib", "optree", "dm-tree", "torch"]
 # Caches end between a thousand leaves and ten million, which costs up to 0.15; what is quadratic has 2.
 STEEPEST = 1.25
 
-BEGIN, END = "<!-- figures: `make bench ARGS=--docs` writes them -->", "<!-- end of the figures -->"
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+# What a command writes into the page stands between two such lines.
+MARKERS = {
+    "times": ("<!-- written by: make bench ARGS=--docs -->", "<!-- end of the times -->"),
+    "instructions": ("<!-- written by: make bench-instructions ARGS=--docs -->", "<!-- end of the instructions -->"),
+}
 
 
 def number(value: float) -> str:
@@ -33,17 +38,18 @@ def time_of(row: Row) -> str:
     return f"**{micro}** (at most {asked}) \\*" if limited.short else f"{micro} (at most {asked})"
 
 
-def aligned(lines: list[list[str]]) -> str:
-    """A table whose columns stand below each other in a terminal, too."""
+def aligned(lines: list[list[str]], names: int) -> str:
+    """A table whose columns stand below each other in a terminal, too. The first ones are names, the others figures."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
 
     def row(texts: list[str], fill: str = " ") -> str:
-        # Names stand at the left, figures at the right.
-        padded = [text.ljust(widths[i], fill) if i < 2 else text.rjust(widths[i], fill) for i, text in enumerate(texts)]
+        padded = [
+            text.ljust(widths[i], fill) if i < names else text.rjust(widths[i], fill) for i, text in enumerate(texts)
+        ]
         return f"| {' | '.join(padded)} |"
 
     head, *body = lines
-    rule = row(["-" if i < 2 else "-:" for i in range(len(widths))], "-")
+    rule = row(["-" if i < names else "-:" for i in range(len(widths))], "-")
     return "\n".join([row(head), rule, *(row(line) for line in body)]) + "\n"
 
 
@@ -53,7 +59,7 @@ def table(found: list[Row]) -> str:
     for row in found:
         ratios = [cell(row.cells.get(engine)) for engine in [*peers, FLOOR]]
         lines.append([f"`{row.operation}`", f"`{row.tree}`", time_of(row), *ratios])
-    return aligned(lines)
+    return aligned(lines, names=2)
 
 
 def in_words(engine: str, short: Cell) -> str:
@@ -105,10 +111,11 @@ def machine(report: dict[str, Any], load: float) -> str:
     )
 
 
-def fill(page: Path, text: str) -> None:
-    """Put the text between the two markers of the page."""
+def fill(page: Path, part: str, text: str) -> None:
+    """Put the text between the two markers of that part of the page."""
+    begin, end = MARKERS[part]
     old = page.read_text()
-    if old.count(BEGIN) != 1 or old.count(END) != 1:
-        raise ValueError(f"{page} does not have the lines {BEGIN!r} and {END!r} once each")
-    before, rest = old.split(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}")
+    if old.count(begin) != 1 or old.count(end) != 1:
+        raise ValueError(f"{page} does not have the lines {begin!r} and {end!r} once each")
+    before, rest = old.split(begin)
+    page.write_text(f"{before}{begin}\n\n{text}\n{end}{rest.split(end)[1]}")

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from figures import best, growth, in_question, load_asked, rows
 from release import require_release
-from report import fill, linear, machine, table, verdict
+from report import PAGE, fill, linear, machine, table, verdict
 
 BENCH = Path(__file__).parent
-PAGE = BENCH.parent / "docs" / "performance.md"
 PLOT = "growth.png"
 
 
@@ -80,7 +79,7 @@ def main() -> None:
     (options.into / "all.md").write_text(table(every))
     print(f"{text}\nWritten to {options.into}; all.md there has every row.")
     if options.docs:
-        fill(PAGE, text)
+        fill(PAGE, "times", text)
         if not options.quick:
             shutil.copy(options.into / PLOT, PAGE.with_name(PLOT))
     if not straight:

@@ -113,16 +113,17 @@ def test_growth_is_linear_or_not(module, power):
 def test_the_page_is_filled_between_its_markers(module, tmp_path):
     report = module("report")
     page = tmp_path / "page.md"
-    page.write_text(f"# Before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    begin, end = report.MARKERS["times"]
+    page.write_text(f"# Before\n{begin}\nold\n{end}\nafter\n")
     for text in ["first\n", "second\n"]:
-        report.fill(page, text)
-        assert page.read_text() == f"# Before\n{report.BEGIN}\n\n{text}\n{report.END}\nafter\n"
+        report.fill(page, "times", text)
+        assert page.read_text() == f"# Before\n{begin}\n\n{text}\n{end}\nafter\n"
     page.write_text("no markers")
     with pytest.raises(ValueError, match="does not have the lines"):
-        report.fill(page, "text")
+        report.fill(page, "times", "text")
     assert page.read_text() == "no markers"
-    docs = (BENCH.parent / "docs" / "performance.md").read_text()
-    assert (docs.count(report.BEGIN), docs.count(report.END)) == (1, 1)
+    docs = report.PAGE.read_text()
+    assert all(docs.count(marker) == 1 for pair in report.MARKERS.values() for marker in pair)
 
 
 @pytest.mark.parametrize("wrong", ["one leaf less", "another order", "an equal leaf"])
@@ -178,10 +179,10 @@ def test_what_is_counted_runs(tmp_path):
 
 def test_counts_become_instructions_per_leaf(module, monkeypatch):
     instructions = module("instructions")
-    every = [("list", "map", 10, 2, None), ("list", "map", 10, 4, None)]
+    every = [("floor", "list", "map", 10, 2, None), ("floor", "list", "map", 10, 4, None)]
     monkeypatch.setattr(instructions, "series", lambda: iter(every))
     # The start, two runs, what lies between, four runs; the series itself costs 7.
-    assert instructions.per_leaf([10**6, 7 + 2 * 300, 50, 7 + 4 * 300]) == {"list": {"map": 30.0}}
+    assert instructions.per_leaf([10**6, 7 + 2 * 300, 50, 7 + 4 * 300]) == {"floor": {"list": {"map": 30.0}}}
     with pytest.raises(SystemExit, match="wrote 3 counts for 2 series"):
         instructions.per_leaf([1, 2, 3])
 
@@ -201,7 +202,9 @@ def test_counts_become_instructions_per_leaf(module, monkeypatch):
 def test_more_instructions_than_stored_fail_and_so_does_a_limit_that_was_kept(module, figure, stored, word, failed):
     instructions = module("instructions")
     before = {} if stored is None else {"list": {"flatten": stored}}
-    ((line, answer),) = instructions.compared({"list": {"flatten": figure}}, before)
+    figures = {"clika_pytree": {"list": {"flatten": figure}}, "floor": {"list": {"flatten": 80}}}
+    ((line, answer),) = instructions.compared(figures, before)
+    assert f"{figure:.1f}     80.0  " in line
     assert word in line
     assert answer == failed
 
@@ -209,7 +212,7 @@ def test_more_instructions_than_stored_fail_and_so_does_a_limit_that_was_kept(mo
 def test_stored_instructions_are_of_what_is_counted(module):
     instructions, counted = module("instructions"), module("counted")
     stored = json.loads(instructions.STORED.read_text())
-    names = {(shape, operation) for shape, operation, *_ in counted.series()}
+    names = {(shape, operation) for engine, shape, operation, *_ in counted.series() if engine == counted.OURS}
     for figures in stored.values():
         assert {(shape, operation) for shape, row in figures.items() for operation in row} == names
         assert all(figure > 0 for row in figures.values() for figure in row.values())
