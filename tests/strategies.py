@@ -1,6 +1,6 @@
 """Hypothesis strategies: trees of every kind, ways to read them, and the profiles.
 
-`HYPOTHESIS_PROFILE` is dev (the default), ci or night.
+`HYPOTHESIS_PROFILE` is few, dev (the default), ci or night.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from hypothesis import strategies as st
 
 # Trees are slow to draw and the first call of a function is slower than the rest: neither says anything here.
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+settings.register_profile("few", max_examples=10, deadline=None, suppress_health_check=QUIET, derandomize=True)
 settings.register_profile("dev", max_examples=100, deadline=None, suppress_health_check=QUIET)
 settings.register_profile("ci", max_examples=300, deadline=None, suppress_health_check=QUIET, derandomize=True)
 settings.register_profile("night", max_examples=5000, deadline=None, suppress_health_check=QUIET)

@@ -288,6 +288,7 @@ CIRCLES = {
 }
 
 
+@pytest.mark.unwatched
 @pytest.mark.parametrize("circle", CIRCLES.values(), ids=CIRCLES)
 def test_a_context_with_a_circle_is_refused_soon(circle):
     run_python(

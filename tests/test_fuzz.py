@@ -7,18 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fuzz.targets import TARGETS
+from helpers import SLOWDOWN
 
 FOLDER = Path(__file__).parent
 
 
 def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", str(program), *arguments]
-    return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=110, check=False)
+    return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=110 * SLOWDOWN, check=False)
 
 
 def test_random_input_does_no_harm():
-    done = run(FOLDER / "run_fuzz.py", "--count", "3000", "--seconds", "14")
+    done = run(FOLDER / "run_fuzz.py", "--count", "3000", "--seconds", str(14 * SLOWDOWN))
     assert done.returncode == 0, done.stdout + done.stderr
     tried = {
         target: int(count.replace(",", "")) for target, count in re.findall(r"(\w+): ([\d,]+) inputs", done.stdout)
@@ -55,6 +57,7 @@ REPORTED = {
 }
 
 
+@pytest.mark.unwatched
 def test_a_fault_is_found_and_names_its_input(tmp_path):
     """What a target may do, each at one input: it is reported with its number, and the inputs after it are tried."""
     program = tmp_path / "planted.py"

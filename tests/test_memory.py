@@ -10,6 +10,8 @@ from helpers import notes, run_python
 
 import clika_pytree as cp
 
+pytestmark = pytest.mark.unwatched
+
 LIMITED = """
 import gc, itertools, resource, signal, struct
 import clika_pytree as cp

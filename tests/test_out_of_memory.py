@@ -9,6 +9,8 @@ import pytest
 from helpers import run_python
 from large import TREES
 
+pytestmark = pytest.mark.unwatched
+
 SCRIPT = """
 import ctypes, gc, json, os, resource, traceback
 from large import NOT_FOR, OPERATIONS, TREES

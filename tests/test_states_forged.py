@@ -68,6 +68,7 @@ def test_the_fields_of_a_state_must_be_those_of_its_namedtuples(fields):
         cp._native.treespec_from_state(state, (("y", "x"),))
 
 
+@pytest.mark.unwatched
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is limited as Linux does it")
 def test_a_structure_of_a_billion_leaves_takes_no_memory_until_it_is_used():
     script = """

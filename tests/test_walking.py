@@ -231,6 +231,7 @@ def test_a_dict_changed_by_another_thread_is_walked_without_harm():
 # --- types that come and go -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.unwatched
 @pytest.mark.usefixtures("small_heap")
 def test_a_class_that_gets_the_address_of_a_dead_leaf_class_is_not_mistaken_for_it():
     reused = 0
@@ -279,6 +280,7 @@ def walk_whose_finalizer_ends_a_class(read: Callable[[Any], list]) -> bool:
     return reused
 
 
+@pytest.mark.unwatched
 @pytest.mark.usefixtures("small_heap")
 @pytest.mark.parametrize(
     "read", [cp.tree_leaves, lambda tree: cp.tree_flatten(tree)[0], lambda tree: list(cp.tree_iter(tree))]

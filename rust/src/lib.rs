@@ -12,8 +12,14 @@
 //! - [`spec`]: a structure with its Python objects.
 //! - [`walk`]: taking trees apart and putting them together.
 //! - [`python`]: the functions and classes that Python sees.
+//! - `faults`: what the sanitizers have to catch, in their builds alone.
+
+#[cfg(all(feature = "faults", not(debug_assertions)))]
+compile_error!("the feature `faults` is for checked builds: nobody else gets a module that can be told to go wrong");
 
 mod errors;
+#[cfg(feature = "faults")]
+mod faults;
 mod ffi;
 mod keys;
 mod limits;
@@ -29,6 +35,9 @@ mod walk;
 mod _native {
     use pyo3::prelude::*;
 
+    #[cfg(feature = "faults")]
+    #[pymodule_export]
+    use crate::faults::commit_fault;
     #[pymodule_export]
     use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
     #[pymodule_export]
@@ -50,7 +59,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("build_profile", env!("CLIKA_PYTREE_PROFILE"))?;
+        module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         crate::values::set_own_objects(module.py(), crate::python::own_objects::OWN_OBJECTS);
         crate::ffi::check_layout(module.py())?;
         crate::registry::builtins(module.py())?;
