@@ -16,6 +16,7 @@ mod free;
 mod loaded;
 mod objects;
 mod ordered;
+mod plain;
 mod pool;
 mod refs;
 
@@ -26,5 +27,6 @@ pub(crate) use free::Link;
 pub(crate) use loaded::loaded;
 pub(crate) use objects::*;
 pub(crate) use ordered::ordered_keys;
+pub(crate) use plain::are_same;
 pub(crate) use pool::{LARGEST_KEPT, Pool};
 pub(crate) use refs::{Raw, RefVec, Slots, into_raw, raw};

@@ -107,7 +107,7 @@ impl Draft {
         let index = fits(self.nodes.len())?;
         let slots_at = fits(self.slots.len())?;
         self.nodes.try_reserve(1).map_err(no_memory)?;
-        self.nodes.push(Node { kind, mutable_context: false, arity, span: 1, slots_at });
+        self.nodes.push(Node::new(kind, arity, slots_at));
         self.mixer.add_node(kind, arity);
         Ok(index)
     }
@@ -186,7 +186,7 @@ impl Draft {
         debug_assert!(self.nodes.len() < self.nodes.capacity());
         #[expect(clippy::cast_possible_truncation, reason = "`make_room` has looked at both")]
         let (arity, slots_at) = (arity as u32, self.slots.len() as u32);
-        self.nodes.push(Node { kind, mutable_context: false, arity, span: 1, slots_at });
+        self.nodes.push(Node::new(kind, arity, slots_at));
         self.mixer.add_node(kind, arity);
     }
 

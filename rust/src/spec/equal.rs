@@ -75,26 +75,29 @@ impl Graph {
         // Both hashes first: a context without usable hash or equality is reported whatever it is compared with.
         if self.hash(py, owner)? != other.hash(py, other_owner)?
             || self.none_is_leaf != other.none_is_leaf
-            || self.nodes != other.nodes
+            || !ffi::are_same(&self.nodes, &other.nodes)
         {
             return Ok(false);
         }
         let (ours, theirs) = (self.slots.raw(), other.slots.raw());
+        // Most structures hold the very same objects.
+        if ffi::are_same(ours, theirs) {
+            return Ok(true);
+        }
         let mut interrupts = Interrupts::new();
-        let mut at = 0;
-        // Most slots hold the very same objects.
-        while let Some(same) = ours[at..].iter().zip(&theirs[at..]).position(|(ours, theirs)| ours != theirs) {
-            interrupts.after(py, 1 + same)?;
-            at += same;
-            if let (Some(our), Some(their)) = (ours[at], theirs[at])
-                && !ffi::are_equal_texts(our, their)
-            {
-                let index = self.node_of_slot(at);
-                if !self.same_slot(py, index, at - self.nodes[index].slots_at as usize, our, their)? {
-                    return Ok(false);
-                }
+        for (at, (our, their)) in ours.iter().zip(theirs).enumerate() {
+            let (Some(our), Some(their)) = (*our, *their) else { continue };
+            if our == their {
+                continue;
             }
-            at += 1;
+            interrupts.after(py, 1)?;
+            if ffi::are_equal_texts(our, their) {
+                continue;
+            }
+            let index = self.node_of_slot(at);
+            if !self.same_slot(py, index, at - self.nodes[index].slots_at as usize, our, their)? {
+                return Ok(false);
+            }
         }
         Ok(true)
     }

@@ -99,7 +99,7 @@ impl ShapeBuilder {
         let slots_at = u32::try_from(self.slots).map_err(|_| ShapeError::TooLarge)?;
         self.slots += kind.slots(arity as usize);
         self.nodes.try_reserve(1).map_err(|_| ShapeError::NoMemory)?;
-        self.nodes.push(Node { kind, mutable_context, arity, span: 1, slots_at });
+        self.nodes.push(Node { mutable_context, ..Node::new(kind, arity, slots_at) });
         Ok(index)
     }
 

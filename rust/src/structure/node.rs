@@ -94,12 +94,15 @@ impl Kind {
 }
 
 /// One container, or one run of leaves.
-#[derive(Clone, Copy, Debug)]
+///
+/// It has no padding: two nodes are equal just where their bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     /// The context holds private copies of lists, dicts or sets: handed out as copies of their own.
     pub(crate) mutable_context: bool,
+    pub(crate) unused: u16,
     /// The number of children; of a run, the number of leaves.
     pub(crate) arity: u32,
     /// The number of nodes of this subtree, this one among them.
@@ -108,19 +111,13 @@ pub(crate) struct Node {
     pub(crate) slots_at: u32,
 }
 
-impl PartialEq for Node {
-    /// Compares two words, where the derived method would compare five fields one after another.
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        let first = |node: &Self| node.kind as u64 | u64::from(node.mutable_context) << 8 | u64::from(node.arity) << 32;
-        let second = |node: &Self| u64::from(node.span) | u64::from(node.slots_at) << 32;
-        (first(self) ^ first(other)) | (second(self) ^ second(other)) == 0
-    }
-}
-
-impl Eq for Node {}
-
 impl Node {
+    /// A node that holds nothing yet but itself.
+    #[inline]
+    pub(crate) fn new(kind: Kind, arity: u32, slots_at: u32) -> Self {
+        Self { kind, mutable_context: false, unused: 0, arity, span: 1, slots_at }
+    }
+
     pub(crate) fn slot_range(&self) -> std::ops::Range<usize> {
         let start = self.slots_at as usize;
         start..start + self.kind.slots(self.arity as usize)
