@@ -50,9 +50,9 @@ mod _native {
     #[pymodule_export]
     use crate::python::state::{treespec_from_state, treespec_state};
     #[pymodule_export]
-    use crate::python::treespec::TreeSpec;
-    #[pymodule_export]
     use crate::registry::{Registration, add, find, is_registered, registered, remove};
+    #[pymodule_export]
+    use crate::spec::TreeSpec;
     #[pymodule_export]
     use crate::walk::{DictInsertionOrdered, TreeIter};
 

@@ -19,13 +19,25 @@ thread_local! {
 /// Gives back the references of an owner that dies. Objects of ours may hold each other in a chain of any length, so
 /// from some depth on they wait until the outermost owner is done.
 pub(super) fn give_back(references: impl Iterator<Item = Raw>) {
+    for reference in references {
+        // SAFETY: a live object, the reference to which is its owner's.
+        if unsafe { ffi::Py_REFCNT(reference.as_ptr()) } > 1 {
+            // Nothing ends with it.
+            drop_reference(reference);
+        } else {
+            end(reference);
+        }
+    }
+}
+
+fn end(reference: Raw) {
     let depth = DEPTH.get();
     if depth >= DEEPEST {
-        PUT_OFF.with(|put_off| put_off_in(&mut put_off.borrow_mut(), references));
+        put_off(reference);
         return;
     }
     DEPTH.set(depth + 1);
-    references.for_each(drop_reference);
+    drop_reference(reference);
     if depth == 0 {
         while let Some(reference) = PUT_OFF.with(|put_off| put_off.borrow_mut().pop()) {
             drop_reference(reference);
@@ -35,12 +47,13 @@ pub(super) fn give_back(references: impl Iterator<Item = Raw>) {
 }
 
 /// Where there is no memory for a reference, its object stays for ever: nobody can be told, and the stack has an end.
-fn put_off_in(put_off: &mut Vec<Raw>, references: impl Iterator<Item = Raw>) {
-    for reference in references {
+fn put_off(reference: Raw) {
+    PUT_OFF.with(|put_off| {
+        let mut put_off = put_off.borrow_mut();
         if put_off.try_reserve(1).is_ok() {
             put_off.push(reference);
         }
-    }
+    });
 }
 
 fn drop_reference(reference: Raw) {
@@ -77,12 +90,6 @@ impl<T> From<Py<T>> for Link<T> {
 impl<T> Drop for Link<T> {
     fn drop(&mut self) {
         if let Some(next) = self.0.take() {
-            // SAFETY: the reference is ours. Where others hold the object as well, nothing ends with it.
-            if unsafe { ffi::Py_REFCNT(next.as_ptr()) > 1 } {
-                // SAFETY: as above.
-                unsafe { ffi::Py_DECREF(next.into_ptr()) };
-                return;
-            }
             give_back(Raw::new(next.into_ptr()).into_iter());
         }
     }

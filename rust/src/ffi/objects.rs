@@ -183,6 +183,13 @@ pub(crate) fn interned(value: Bound<'_, PyAny>) -> Bound<'_, PyAny> {
     }
 }
 
+/// Whether the garbage collector may track an object, by its class.
+#[inline]
+pub(crate) fn may_be_tracked(object: Raw) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::PyType_IS_GC(ffi::Py_TYPE(object.as_ptr())) != 0 }
+}
+
 /// Whether two objects are exact strs of the same text.
 #[inline]
 pub(crate) fn are_equal_texts(left: Raw, right: Raw) -> bool {

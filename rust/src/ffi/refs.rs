@@ -175,6 +175,11 @@ impl RefVec {
         unsafe { &*(std::ptr::from_ref(self.items.as_slice()) as *const [Option<Py<PyAny>>]) }
     }
 
+    #[inline]
+    pub(crate) fn raw(&self) -> &[Option<Raw>] {
+        &self.items
+    }
+
     /// Gives back the references from `start` on. Finalizers may run; what lies before `start` stays valid.
     #[inline]
     pub(crate) fn truncate(&mut self, _py: Python<'_>, start: usize) {

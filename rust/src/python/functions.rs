@@ -5,8 +5,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::treespec::TreeSpec;
 use crate::errors::{quote, type_error};
+use crate::spec::TreeSpec;
 use crate::walk::{self, Filter, Rules, TreeIter};
 
 /// The leaves and the structure of a tree: `(list of leaves, TreeSpec)`.
@@ -33,10 +33,10 @@ pub(crate) fn tree_flatten<'py>(
     is_leaf: Option<&Bound<'py, PyAny>>,
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyList>, TreeSpec)> {
+) -> PyResult<(Bound<'py, PyList>, Bound<'py, TreeSpec>)> {
     let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
-    let (leaves, graph) = walk::flatten(tree, rules)?;
-    Ok((leaves, TreeSpec(graph)))
+    let (leaves, structure) = walk::flatten(tree, rules)?;
+    Ok((leaves, structure.into_spec(tree.py())?))
 }
 
 /// The leaves of a tree, as a list. Arguments and exceptions are those of `tree_flatten`.
@@ -67,8 +67,8 @@ pub(crate) fn tree_structure<'py>(
     is_leaf: Option<&Bound<'py, PyAny>>,
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
-) -> PyResult<TreeSpec> {
-    walk::structure(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?).map(TreeSpec)
+) -> PyResult<Bound<'py, TreeSpec>> {
+    walk::structure(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?.into_spec(tree.py())
 }
 
 /// An iterator over the leaves of a tree, which is walked as far as it is asked for.

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 
-use super::treespec::TreeSpec;
 use crate::registry::Registration;
+use crate::spec::TreeSpec;
 use crate::values::{OwnHash, OwnObjects};
 
 /// How specs and registrations are hashed and compared where they are values in contexts.

@@ -3,11 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::treespec::TreeSpec;
 use crate::ffi::{RefVec, list_from, tuple_of_all};
 use crate::keys;
 use crate::limits::Interrupts;
-use crate::spec::Graph;
+use crate::spec::{Graph, TreeSpec};
 use crate::walk::{self, Rules};
 
 /// Each leaf beside its path.
@@ -40,10 +39,10 @@ pub(crate) fn tree_flatten_with_path<'py>(
     is_leaf: Option<&Bound<'py, PyAny>>,
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyList>, TreeSpec)> {
+) -> PyResult<(Bound<'py, PyList>, Bound<'py, TreeSpec>)> {
     let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
-    let (leaves, graph) = walk::flatten(tree, rules)?;
-    Ok((pairs(&graph, &leaves)?, TreeSpec(graph)))
+    let (leaves, structure) = walk::flatten(tree, rules)?;
+    Ok((pairs(&structure, &leaves)?, structure.into_spec(tree.py())?))
 }
 
 /// The leaves of a tree, each with its key path: `[(path, leaf), ...]`.

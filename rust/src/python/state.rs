@@ -3,8 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::treespec::TreeSpec;
-use crate::spec::Graph;
+use crate::spec::{Graph, TreeSpec};
 
 /// A `TreeSpec` as plain data: `(version, none_is_leaf, nodes, slots, orders)`; for pickle and for documents.
 ///

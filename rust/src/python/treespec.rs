@@ -1,4 +1,4 @@
-//! The class `TreeSpec`.
+//! What a `TreeSpec` can do.
 
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
 
@@ -12,24 +12,10 @@ use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use crate::errors::{add_note, quote, type_error};
 use crate::ffi::{RefVec, list_from, list_of, tuple_of};
 use crate::limits::{CALL, Interrupts};
-use crate::spec::{Graph, Where, wrong_result};
+use crate::spec::{Graph, TreeSpec, Where, wrong_result};
 use crate::structure::Kind;
 use crate::values;
 use crate::walk::{self, Rules};
-
-/// The structure of a tree: an immutable value, equal and hashed by structure.
-///
-/// Made by `tree_flatten`, `tree_structure` and the operations on specs. Two specs are equal where kinds, arities,
-/// classes, keys (in their order) and contexts are, by exact type and value.
-///
-/// >>> import clika_pytree as crt
-/// >>> spec = crt.tree_structure({"a": [1, 2], "b": None})
-/// >>> spec, spec.num_leaves, spec.num_nodes
-/// (TreeSpec({'a': [*, *], 'b': *}), 3, 5)
-/// >>> spec == crt.tree_structure({"a": ["x", "y"], "b": 0})
-/// True
-#[pyclass(frozen, weakref, module = "clika_pytree._native")]
-pub(crate) struct TreeSpec(pub(crate) Graph);
 
 fn spec_argument<'a, 'py>(argument: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, TreeSpec>> {
     argument

@@ -3,7 +3,8 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
-use super::{Graph, Order, mix_slot};
+use super::object::{find_living, is_same_payload};
+use super::{Graph, Order, Structure, mix_slot, shape_hash};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, RefVec};
 use crate::limits::exactly;
@@ -22,6 +23,8 @@ pub(crate) struct Draft {
     num_leaves: usize,
     mixer: Mixer,
     has_open_values: bool,
+    /// Nothing in the slots is tracked by the garbage collector.
+    is_plain: bool,
 }
 
 impl Default for Draft {
@@ -34,6 +37,7 @@ impl Default for Draft {
             num_leaves: 0,
             mixer: Mixer::new(0),
             has_open_values: false,
+            is_plain: true,
         }
     }
 }
@@ -77,6 +81,7 @@ impl Draft {
         self.num_leaves = 0;
         self.mixer = Mixer::new(0);
         self.has_open_values = false;
+        self.is_plain = true;
     }
 
     #[inline]
@@ -117,6 +122,7 @@ impl Draft {
     pub(crate) fn add_key(&mut self, py: Python<'_>, key: Raw) -> PyResult<()> {
         self.slots.push_new(key)?;
         self.has_open_values |= mix_slot(py, &mut self.mixer, Kind::Dict, 0, Some(key));
+        self.is_plain &= !ffi::may_be_tracked(key);
         Ok(())
     }
 
@@ -126,16 +132,18 @@ impl Draft {
         self.make_room(table.used, table.used)?;
         self.end_run_within();
         self.push_within(Kind::Dict, table.used);
-        let (mut mixer, mut has_open_values) = (self.mixer, false);
+        let (mut mixer, mut has_open_values, mut is_plain) = (self.mixer, false, true);
         if table.texts {
             table.push_keys(&mut self.slots, |key| mixer.add(text_hash(key)));
         } else {
             table.push_keys(&mut self.slots, |key| {
                 has_open_values |= mix_slot(py, &mut mixer, Kind::Dict, 0, Some(key));
+                is_plain &= !ffi::may_be_tracked(key);
             });
         }
         self.mixer = mixer;
         self.has_open_values |= has_open_values;
+        self.is_plain &= is_plain;
         Ok(())
     }
 
@@ -146,6 +154,7 @@ impl Draft {
         self.end_run_within();
         self.push_within(kind, arity);
         if let Some(class) = namedtuple {
+            self.is_plain = false;
             self.slots.extend_within(1, std::iter::once(class), |class| self.mixer.add(class.as_ptr() as u64));
         }
         Ok(())
@@ -204,6 +213,7 @@ impl Draft {
         let raw = ffi::raw(value);
         self.slots.push_new(raw)?;
         self.has_open_values |= mix_slot(value.py(), &mut self.mixer, kind, slot, Some(raw));
+        self.is_plain &= !ffi::may_be_tracked(raw);
         Ok(())
     }
 
@@ -232,14 +242,28 @@ impl Draft {
         self.slots.truncate(py, slots_at);
     }
 
-    /// The finished structure.
-    pub(crate) fn finish(&mut self, none_is_leaf: bool) -> PyResult<Graph> {
+    /// The finished structure, or that of a living spec which is the same in all that can be seen of it.
+    pub(crate) fn finish<'py>(&mut self, py: Python<'py>, none_is_leaf: bool) -> PyResult<Structure<'py>> {
         self.end_run()?;
+        let hash = shape_hash(self.mixer, none_is_leaf);
+        let is_plain = self.is_plain && self.orders.is_empty();
+        if is_plain && let Some(spec) = find_living(py, hash, |graph| self.is_like(py, graph, none_is_leaf)) {
+            return Ok(Structure::Known(spec));
+        }
         let slots = self.slots.drain_to_slots()?;
         let nodes = exactly(&self.nodes)?;
         let mut orders = std::mem::take(&mut self.orders);
         orders.sort_by_key(|order| order.node);
         let orders = orders.into_boxed_slice();
-        Ok(Graph::with_hash(nodes, slots, orders, self.num_leaves, none_is_leaf, self.mixer, self.has_open_values))
+        let mut graph =
+            Graph::with_hash(nodes, slots, orders, self.num_leaves, none_is_leaf, hash, self.has_open_values);
+        graph.is_plain = is_plain;
+        Ok(Structure::New(graph))
+    }
+
+    fn is_like(&self, py: Python<'_>, graph: &Graph, none_is_leaf: bool) -> bool {
+        graph.none_is_leaf == none_is_leaf
+            && ffi::are_same(&graph.nodes, &self.nodes)
+            && is_same_payload(py, graph.slots.raw(), self.slots.raw())
     }
 }

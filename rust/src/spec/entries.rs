@@ -127,14 +127,14 @@ impl Graph {
 
     /// The path of every leaf as a tuple of entries; made once.
     pub(crate) fn paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
-        remembered(py, &self.paths, || {
+        remembered(py, &self.made().paths, || {
             self.paths_of(py, &mut |node, child| entry_of(py, node, self.slots.as_slice(), child))
         })
     }
 
     /// The path of every leaf as a tuple of keys; made once.
     pub(crate) fn key_paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
-        remembered(py, &self.key_paths, || {
+        remembered(py, &self.made().key_paths, || {
             let mut keys = SharedKeys::default();
             self.paths_of(py, &mut |node, child| keys.key_of(py, node, &self.slots, child))
         })

@@ -31,12 +31,12 @@ impl Graph {
 
     /// The hash, where no value is to be hashed for it any more.
     pub(crate) fn known_hash(&self) -> Option<u64> {
-        if self.has_open_values { self.value_hash.get().copied() } else { Some(self.shape_hash) }
+        if self.has_open_values { self.made.get()?.value_hash.get().copied() } else { Some(self.shape_hash) }
     }
 
     /// Another thread, or a hash function, may have come here first: with the same result.
     pub(crate) fn remember_hash(&self, hash: u64) {
-        let _ = self.value_hash.set(hash);
+        let _ = self.made().value_hash.set(hash);
     }
 
     /// What the hash is mixed of: the hash of the shape, then the values that it leaves out.

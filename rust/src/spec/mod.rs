@@ -9,6 +9,7 @@ mod entries;
 mod equal;
 mod fingerprint;
 mod html;
+mod object;
 mod pickle;
 mod repr;
 mod rewrite;
@@ -24,10 +25,11 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 pub(crate) use draft::{Draft, NoRoom};
 pub(crate) use entries::{Place, entry_of, key_path, node_name};
+pub(crate) use object::{Structure, TreeSpec};
 pub(crate) use rewrite::{Where, wrong_result};
 pub(crate) use templates::Templates;
 
-use crate::ffi::{Raw, Slots};
+use crate::ffi::{Entry, Raw, Slots};
 use crate::limits::Interrupts;
 use crate::registry::{Registration, builtins};
 use crate::structure::{Kind, Mixer, Node};
@@ -43,6 +45,8 @@ pub(crate) struct Order {
 
 /// The structure of one tree.
 pub(crate) struct Graph {
+    /// The first to be dropped.
+    entry: Entry,
     pub(crate) nodes: Box<[Node]>,
     pub(crate) slots: Slots,
     pub(crate) orders: Box<[Order]>,
@@ -52,11 +56,25 @@ pub(crate) struct Graph {
     shape_hash: u64,
     /// Some values were left out of `shape_hash`.
     has_open_values: bool,
+    /// Nothing in its slots is tracked by the garbage collector.
+    is_plain: bool,
+    was_rebuilt: AtomicBool,
+    made: OnceLock<Box<Made>>,
+}
+
+/// What was asked for once and is kept: most structures die without it.
+#[derive(Default)]
+struct Made {
     value_hash: OnceLock<u64>,
     paths: OnceLock<Py<PyTuple>>,
     key_paths: OnceLock<Py<PyTuple>>,
-    was_rebuilt: AtomicBool,
     templates: OnceLock<Templates>,
+}
+
+/// The hash of a structure whose nodes and slots are mixed.
+fn shape_hash(mut mixer: Mixer, none_is_leaf: bool) -> u64 {
+    mixer.add(u64::from(none_is_leaf));
+    mixer.finish()
 }
 
 /// Mixes one slot of a node into a hash; says whether its value was left out.
@@ -121,7 +139,8 @@ impl Graph {
                 has_open_values |= mix_slot(py, &mut mixer, node.kind, slot, *value);
             }
         }
-        Ok(Self::with_hash(nodes, slots, orders, num_leaves, none_is_leaf, mixer, has_open_values))
+        let hash = shape_hash(mixer, none_is_leaf);
+        Ok(Self::with_hash(nodes, slots, orders, num_leaves, none_is_leaf, hash, has_open_values))
     }
 
     fn with_hash(
@@ -130,12 +149,11 @@ impl Graph {
         orders: Box<[Order]>,
         num_leaves: usize,
         none_is_leaf: bool,
-        mut mixer: Mixer,
+        shape_hash: u64,
         has_open_values: bool,
     ) -> Self {
-        mixer.add(u64::from(none_is_leaf));
-        let shape_hash = mixer.finish();
         Self {
+            entry: Entry::default(),
             nodes,
             slots,
             orders,
@@ -143,12 +161,14 @@ impl Graph {
             none_is_leaf,
             shape_hash,
             has_open_values,
-            value_hash: OnceLock::new(),
-            paths: OnceLock::new(),
-            key_paths: OnceLock::new(),
+            is_plain: false,
             was_rebuilt: AtomicBool::new(false),
-            templates: OnceLock::new(),
+            made: OnceLock::new(),
         }
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(Box::default)
     }
 
     pub(crate) fn root(&self) -> &Node {
@@ -158,8 +178,9 @@ impl Graph {
     /// The bytes of its arrays; the objects in its slots belong to others.
     pub(crate) fn size_of_arrays(&self) -> usize {
         let orders = self.orders.iter().map(|order| size_of_val(&*order.sorted_places)).sum::<usize>();
-        let templates = self.templates.get().map_or(0, Templates::size);
-        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + size_of_val(&*self.orders) + orders + templates
+        let made =
+            self.made.get().map_or(0, |made| size_of::<Made>() + made.templates.get().map_or(0, Templates::size));
+        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + size_of_val(&*self.orders) + orders + made
     }
 
     /// Containers and leaves.
@@ -273,8 +294,9 @@ impl Graph {
         for slot in self.slots.as_slice() {
             visit.call(slot)?;
         }
-        visit.call(self.paths.get())?;
-        visit.call(self.key_paths.get())?;
-        self.templates.get().map_or(Ok(()), |templates| templates.traverse(visit))
+        let Some(made) = self.made.get() else { return Ok(()) };
+        visit.call(made.paths.get())?;
+        visit.call(made.key_paths.get())?;
+        made.templates.get().map_or(Ok(()), |templates| templates.traverse(visit))
     }
 }

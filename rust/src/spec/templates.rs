@@ -40,16 +40,17 @@ impl Templates {
 impl Graph {
     /// The dicts to copy, once the structure has been rebuilt before.
     pub(crate) fn templates(&self, py: Python<'_>) -> PyResult<Option<&Templates>> {
-        if let Some(templates) = self.templates.get() {
+        if let Some(templates) = self.made.get().and_then(|made| made.templates.get()) {
             return Ok(Some(templates));
         }
         if !self.was_rebuilt.swap(true, Ordering::Relaxed) || !ffi::dict_layout_is_known() {
             return Ok(None);
         }
         let made = self.make_templates(py)?;
-        let refused = self.templates.set(made).err();
+        let kept = &self.made().templates;
+        let refused = kept.set(made).err();
         drop(refused);
-        Ok(self.templates.get())
+        Ok(kept.get())
     }
 
     fn make_templates(&self, py: Python<'_>) -> PyResult<Templates> {

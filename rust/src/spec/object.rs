@@ -1,0 +1,99 @@
+//! The class `TreeSpec`, and how a structure is found again.
+
+#![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
+
+use std::ops::Deref;
+
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use super::Graph;
+use crate::ffi::{self, Entry, Findable, Living, Raw};
+
+/// The structure of a tree: an immutable value, equal and hashed by structure.
+///
+/// Made by `tree_flatten`, `tree_structure` and the operations on specs. Two specs are equal where kinds, arities,
+/// classes, keys (in their order) and contexts are, by exact type and value.
+///
+/// >>> import clika_pytree as crt
+/// >>> spec = crt.tree_structure({"a": [1, 2], "b": None})
+/// >>> spec, spec.num_leaves, spec.num_nodes
+/// (TreeSpec({'a': [*, *], 'b': *}), 3, 5)
+/// >>> spec == crt.tree_structure({"a": ["x", "y"], "b": 0})
+/// True
+#[pyclass(frozen, weakref, module = "clika_pytree._native")]
+pub(crate) struct TreeSpec(pub(crate) Graph);
+
+impl Findable for TreeSpec {
+    fn entry(&self) -> &Entry {
+        &self.0.entry
+    }
+}
+
+/// The living specs that a walk may find again. None of them holds anything that the garbage collector tracks, so that a
+/// spec in here is never part of garbage.
+static LIVING: Living<TreeSpec> = Living::new();
+
+/// The structure that a walk saw: newly made, or that of a spec which is alive.
+pub(crate) enum Structure<'py> {
+    New(Graph),
+    Known(Bound<'py, TreeSpec>),
+}
+
+impl Deref for Structure<'_> {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        match self {
+            Self::New(graph) => graph,
+            Self::Known(spec) => &spec.get().0,
+        }
+    }
+}
+
+impl<'py> Structure<'py> {
+    /// The spec of it, which later walks may find.
+    pub(crate) fn into_spec(self, py: Python<'py>) -> PyResult<Bound<'py, TreeSpec>> {
+        match self {
+            Self::Known(spec) => Ok(spec),
+            Self::New(graph) => {
+                let (is_plain, hash) = (graph.is_plain, graph.shape_hash);
+                let spec = Bound::new(py, TreeSpec(graph))?;
+                if is_plain {
+                    LIVING.enter(&spec, hash);
+                }
+                Ok(spec)
+            }
+        }
+    }
+}
+
+/// A living spec of this hash whose structure `is_same`.
+#[inline]
+pub(super) fn find_living(
+    py: Python<'_>,
+    hash: u64,
+    is_same: impl FnOnce(&Graph) -> bool,
+) -> Option<Bound<'_, TreeSpec>> {
+    LIVING.find(py, hash).filter(|spec| is_same(&spec.get().0))
+}
+
+/// Whether slots without anything that the garbage collector tracks hold the same: the very same objects, or texts or
+/// integers of the same value.
+pub(super) fn is_same_payload(py: Python<'_>, ours: &[Option<Raw>], theirs: &[Option<Raw>]) -> bool {
+    ffi::are_same(ours, theirs)
+        || ours.len() == theirs.len()
+            && ours.iter().zip(theirs).all(|pair| match pair {
+                (Some(our), Some(their)) => {
+                    our == their || ffi::are_equal_texts(*our, *their) || are_equal_ints(py, *our, *their)
+                }
+                _ => false,
+            })
+}
+
+#[cold]
+fn are_equal_ints(py: Python<'_>, ours: Raw, theirs: Raw) -> bool {
+    let (ours, theirs) = (ffi::own(py, ours), ffi::own(py, theirs));
+    let is_int = |value: &Bound<'_, PyAny>| value.is_exact_instance_of::<PyInt>();
+    is_int(&ours) && is_int(&theirs) && ours.eq(&theirs).unwrap_or(false)
+}
