@@ -96,17 +96,23 @@ def test_every_figure_that_is_asked_has_its_row(module):
         assert all(value > 0 for value in row.values())
 
 
-@pytest.mark.parametrize("power", [1, 1.1, 2])
-def test_growth_is_linear_or_not(module, power):
+@pytest.mark.parametrize(
+    ("power", "of_floor", "linear"),
+    [(1, None, True), (1.3, 1.25, True), (1.3, 1, False), (1.3, None, True), (2, None, False), (2, 2, False)],
+)
+def test_growth_is_linear_or_not(module, power, of_floor, linear):
     figures, report = module("figures"), module("report")
     sizes = [10**3, 10**4, 10**5]
     of_growth = [measured("map", "growing", "clika_pytree", n**power * 1e-9, leaves=n) for n in reversed(sizes)]
+    if of_floor is not None:
+        of_growth += [measured("map", "growing", "floor", n**of_floor * 1e-9, leaves=n) for n in sizes]
     curves = figures.growth([{"benchmarks": [*of_growth, measured("map", "leaf", "clika_pytree", 1)]}])
     points = curves["map"]["clika_pytree"]
     assert [leaves for leaves, _ in points] == sizes
     assert figures.exponent(points) == pytest.approx(power)
     words, straight = report.linear(curves)
-    assert straight == (power < 2)
+    assert straight == linear
+    assert ("not linear" in words) == (not linear)
     assert f"to the power of {power:.2f}" in words
 
 
