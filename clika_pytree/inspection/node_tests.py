@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .node_subject import Subject
 
 MOST_CHILDREN = 200
+MOST_READS = 20_000
 ANY_VALUE = "set the attributes and check or convert nothing: tree functions put any value where the children were"
 # What a context should be.
 VALUES = {
@@ -293,8 +294,8 @@ def check_key_paths(s: Subject) -> None:
     if not s.keys or s.has_problem("entries"):
         s.skipped = True
         return
-    # Each look-up may read all the children, so of very many only the first are looked up.
-    for number, key in enumerate(s.keys[:MOST_CHILDREN]):
+    # Each look-up may read all the children, so of very many only a few are looked up.
+    for number, key in enumerate(s.keys[: max(2, min(MOST_CHILDREN, MOST_READS // len(s.keys)))]):
         try:
             found = key_get(s.obj, (key,), namespace=s.namespace)
             if found is not s.children[number] and s.same_children:
