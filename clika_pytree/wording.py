@@ -15,6 +15,7 @@ LONGEST_REPR = 60
 PATH_ENDS = 4
 MOST_KEYS = 5
 LONGEST_SHAPE = 64
+MOST_NOTES = 8
 # Classes by identity: their `==` and hash are those of a metaclass, which may be anybody's.
 CONTAINERS = tuple(map(id, (list, tuple, dict, set, frozenset)))
 SMALL = 1 << 64
@@ -103,6 +104,9 @@ def error_text(error: BaseException) -> str:
 def add_note(error: Any, note: str) -> None:
     """Add a line to an exception of the user's own code, which keeps its type and matters more than the line."""
     try:
+        notes: Any = getattr(error, "__notes__", None)
+        if type(notes) is list and (len(notes) >= MOST_NOTES or notes[-1:] == [note]):
+            return  # an exception that passes through calls inside calls, as one does that ends a recursion
         if hasattr(error, "add_note"):
             error.add_note(note)
         else:  # Python 3.10

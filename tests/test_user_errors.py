@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from classes import Tagged
 from helpers import notes, registered
 
 import clika_pytree as cp
@@ -150,6 +151,40 @@ DUMPED = {"serialized_type_name": "tests.Strange", "from_dumpable_context": fail
 def test_an_exception_that_takes_no_note_passes_as_it_is(operation):
     with pytest.raises(Hostile):
         operation()
+
+
+@pytest.mark.parametrize(
+    "call", [cp.tree_map, cp.tree_transpose_map, lambda fn, tree: cp.tree_structure(tree).walk(tree, None, fn)]
+)
+def test_one_that_passes_through_many_calls_gets_the_first_few_notes(call):
+    def inside(depth: int) -> Any:
+        if not depth:
+            raise KeyError("lost")
+        return call(lambda leaf: inside(depth - 1) if leaf else [], [0] * (depth % 3) + [1])
+
+    with pytest.raises(KeyError) as caught:
+        inside(40)
+    lines = caught.value.__notes__
+    assert len(lines) == 8
+    assert all(line.startswith("clika_pytree: raised by ") for line in lines)
+    assert all(one != other for one, other in itertools.pairwise(lines))
+
+
+def test_a_recursion_is_told_once():
+    class Mirror:
+        spec: Any = None
+
+        def __hash__(self) -> int:
+            return hash(self.spec)
+
+        def __eq__(self, other: object) -> bool:
+            return self is other
+
+    mirror = Mirror()
+    mirror.spec = cp.tree_structure([Tagged(1, 2, mirror)])
+    with pytest.raises(RecursionError) as caught:
+        hash(mirror.spec)
+    assert caught.value.__notes__ == ["clika_pytree: raised while the structure at [0] was hashed"]
 
 
 @pytest.mark.parametrize(

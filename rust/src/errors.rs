@@ -253,12 +253,29 @@ pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: impl FnOnce() -> Str
     if error.is_instance_of::<PyMemoryError>(py) && !has_room(ROOM_FOR_WORDS) {
         return;
     }
+    let value = error.value(py);
+    if notes_of(value).is_some_and(|notes| notes.len() >= MOST_NOTES) {
+        return;
+    }
     // A class may refuse attributes or shadow `add_note`: the exception itself matters more than its note.
-    let _ = attach_note(error.value(py), &note());
+    let _ = attach_note(value, &note());
+}
+
+/// How many notes an exception gets that passes through calls inside calls, as one does that ends a recursion.
+const MOST_NOTES: usize = 8;
+
+fn notes_of<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyList>> {
+    let notes = value.getattr(text_of(value.py(), "__notes__").ok()?).ok()?;
+    notes.cast_into_exact::<PyList>().ok()
 }
 
 fn attach_note(value: &Bound<'_, PyAny>, note: &str) -> PyResult<()> {
     let py = value.py();
+    let is_last =
+        |notes: Bound<'_, PyList>| notes.iter().next_back().is_some_and(|last| last.eq(note).unwrap_or(false));
+    if notes_of(value).is_some_and(is_last) {
+        return Ok(());
+    }
     if value.hasattr(text_of(py, "add_note")?)? {
         value.call_method1(text_of(py, "add_note")?, (text_of(py, note)?,))?;
         return Ok(());
