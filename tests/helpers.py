@@ -20,6 +20,8 @@ import clika_pytree as cp
 
 # How many times longer than usual a process may take: sanitizers slow it down.
 SLOWDOWN = float(os.environ.get("TEST_SLOWDOWN", "1"))
+SMALL_STACK = 256 * 1024 if SLOWDOWN == 1 else 2048 * 1024
+"""A thread's least stack, in which no depth may matter; sanitizers make each frame several times larger."""
 
 
 def keywords(mode: Mode) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from classes import Pair, Tagged
 from deep import ENTRY, FULL_DEPTH, HALF_WAY, RECURSIVELY_FREED, WRAP, Chain, One
-from helpers import notes, run_in_thread
+from helpers import SMALL_STACK, notes, run_in_thread
 
 import clika_pytree as cp
 
@@ -22,7 +22,6 @@ CHAINS = [
     *[pytest.param((kind, RECURSIVELY_FREED), id=f"{kind} {RECURSIVELY_FREED}") for kind in ("deque", "defaultdict")],
     *[pytest.param((kind, FULL_DEPTH), id=f"{kind} {FULL_DEPTH}", marks=pytest.mark.slow) for kind in KINDS],
 ]
-SMALL_STACK = 256 * 1024
 
 
 @pytest.fixture(scope="module", params=CHAINS)

@@ -14,7 +14,7 @@ import pytest
 from classes import ALPHA, AlphaOnly, Color, Config, Methods, Point, Sample, Tagged
 from deep import FULL_DEPTH, HALF_WAY, Chain
 from fingerprinted import KEPT, fingerprints, structures
-from helpers import notes, registered, run_in_thread, run_python
+from helpers import SMALL_STACK, notes, registered, run_in_thread, run_python
 from registering import clean_registry, make_pair, register  # noqa: F401
 from test_pickle import ROLES, Fields
 
@@ -210,7 +210,7 @@ def test_deep_contexts_and_deep_trees_on_a_small_stack():
     for _ in range(HALF_WAY):
         context = (context,)
     specs = [structure(Methods([1], context)), structure(Chain("list", FULL_DEPTH).tree), structure({context: 0})]
-    made = run_in_thread(lambda: [spec.fingerprint() for spec in specs], 256 * 1024)
+    made = run_in_thread(lambda: [spec.fingerprint() for spec in specs], SMALL_STACK)
     assert len(set(made)) == 3
 
 

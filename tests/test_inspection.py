@@ -12,7 +12,7 @@ import pytest
 from arrays import Array, Hostile, Stand
 from classes import ALPHA, AlphaOnly, Bag, Box, Color, Config, Nothing, Pair, Point, Sample, every_kind
 from deep import WRAP, Chain
-from helpers import registered, run_in_thread, run_python
+from helpers import SMALL_STACK, registered, run_in_thread, run_python
 from hypothesis import given
 from strategies import trees
 
@@ -150,7 +150,7 @@ def test_a_deep_tree_on_a_small_stack(kind: str) -> None:
         assert len(str(summary)) < 500
         assert cp.check_node(chain.tree)
 
-    run_in_thread(work, 256 * 1024)
+    run_in_thread(work, SMALL_STACK)
 
 
 # --- check_node -------------------------------------------------------------------------------------------------------

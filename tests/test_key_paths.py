@@ -11,7 +11,7 @@ import pytest
 import reference
 from classes import ALPHA, AlphaOnly, Bag, Box, Color, Config, Nothing, Pair, Point, Sample, Switch, every_kind
 from deep import WRAP, Chain
-from helpers import read, reading, registered, run_in_thread, run_python
+from helpers import SMALL_STACK, read, reading, registered, run_in_thread, run_python
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import numbers, plain_values, trees, whole_modes
@@ -399,7 +399,7 @@ def test_deep_trees_are_followed_on_a_small_stack(kind: str) -> None:
         assert cp.keystr(parsed) == text
         assert cp.key_get(chain.tree, parsed) is leaf
 
-    run_in_thread(work, 256 * 1024)
+    run_in_thread(work, SMALL_STACK)
 
 
 def test_leaves_of_empty_containers_have_no_path() -> None:

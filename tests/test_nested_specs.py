@@ -6,10 +6,9 @@ What fails here would end the process, so every case has one of its own.
 from __future__ import annotations
 
 import pytest
-from helpers import run_python
+from helpers import SMALL_STACK, run_python
 
 COMPARED, FREED, HELD = 20_000, 50_000, 400_000
-SMALL_STACK = 256 * 1024
 
 SETUP = """
 import contextvars, dataclasses, os, sys, threading

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from classes import ALPHA, AlphaOnly, Bag, Box, Cell, Config, Methods, Point, Sample, Tagged
 from deep import HALF_WAY, Chain
-from helpers import notes, registered, run_in_thread
+from helpers import SMALL_STACK, notes, registered, run_in_thread
 
 import clika_pytree as cp
 
@@ -203,4 +203,4 @@ def test_long_chains_on_a_small_stack():
         twice = spec.compose(spec)
         assert spec.transform(None, lambda leaf: spec) == twice
 
-    run_in_thread(work, 256 * 1024)
+    run_in_thread(work, SMALL_STACK)

@@ -31,7 +31,7 @@ from classes import (
     every_kind,
 )
 from deep import FULL_DEPTH, HALF_WAY, RECURSIVELY_FREED, Chain
-from helpers import read, reading, run_in_thread, run_python, structure
+from helpers import SMALL_STACK, read, reading, run_in_thread, run_python, structure
 from hypothesis import given
 from hypothesis import strategies as st
 from registering import clean_registry, make_pair, register  # noqa: F401
@@ -279,7 +279,7 @@ def test_deep_structures_that_python_frees_recursively(kind: str) -> None:
 
 def test_a_million_lists_on_a_small_stack() -> None:
     spec = cp.tree_structure(Chain("list", FULL_DEPTH).tree)
-    assert run_in_thread(lambda: there_and_back(spec) == spec, 256 * 1024) is True
+    assert run_in_thread(lambda: there_and_back(spec) == spec, SMALL_STACK) is True
 
 
 def test_deep_contexts() -> None:

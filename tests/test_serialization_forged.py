@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from classes import ALPHA, BETA
-from helpers import run_in_thread
+from helpers import SMALL_STACK, run_in_thread
 from hypothesis import given
 from hypothesis import strategies as st
 from registering import clean_registry, make_pair, register  # noqa: F401
@@ -199,7 +199,7 @@ def test_nested_json_on_a_small_stack(opening: str, depth: int) -> None:
         with pytest.raises(cp.PyTreeValueError):
             cp.treespec_loads(opening * depth)
 
-    run_in_thread(read, 256 * 1024)
+    run_in_thread(read, SMALL_STACK)
 
 
 @pytest.mark.parametrize("text", [None, b"{}", 1, {}])

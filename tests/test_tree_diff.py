@@ -15,7 +15,7 @@ import reference
 from arrays import Array, Hostile, Stand
 from classes import ALPHA, AlphaOnly, Bag, Box, Config, Pair, Point, Sample, Tagged, every_kind
 from deep import WRAP, Chain
-from helpers import keywords, reading, registered, run_in_thread
+from helpers import SMALL_STACK, keywords, reading, registered, run_in_thread
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import small_modes, small_trees, trees, whole_modes
@@ -331,4 +331,4 @@ def test_deep_trees_on_a_small_stack(kind: str) -> None:
         assert (difference.kind, len(difference.path)) == ("type", 20_000)
         assert len(str(leaf)) < 500 > len(str(difference))
 
-    run_in_thread(work, 256 * 1024)
+    run_in_thread(work, SMALL_STACK)
