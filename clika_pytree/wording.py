@@ -105,7 +105,7 @@ def add_note(error: Any, note: str) -> None:
     """Add a line to an exception of the user's own code, which keeps its type and matters more than the line."""
     try:
         notes: Any = getattr(error, "__notes__", None)
-        if type(notes) is list and (len(notes) >= MOST_NOTES or notes[-1:] == [note]):
+        if class_of(notes) is list and (len(notes) >= MOST_NOTES or notes[-1:] == [note]):
             return  # an exception that passes through calls inside calls, as one does that ends a recursion
         if hasattr(error, "add_note"):
             error.add_note(note)
