@@ -152,6 +152,16 @@ def test_a_copy_read_from_a_pickle_is_an_object_of_its_own():
     assert cp.tree_structure({"a": [1]}) is spec
 
 
+def test_a_loaded_spec_has_the_keys_of_the_living_one_and_is_found_itself():
+    spec = cp.tree_structure({fresh("some key"): [1]})
+    copy = pickle.loads(pickle.dumps(spec))
+    assert copy.entries()[0] is spec.entries()[0]
+    data = pickle.dumps(spec)
+    del spec, copy
+    copy = pickle.loads(data)
+    assert cp.tree_structure({fresh("some key"): [1]}) is copy
+
+
 def test_paths_that_were_asked_for_are_there_for_the_next_walk():
     spec = cp.tree_structure({"a": [1, 2]})
     first = spec.key_paths()

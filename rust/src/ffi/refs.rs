@@ -294,6 +294,13 @@ unsafe impl Send for Slots {}
 unsafe impl Sync for Slots {}
 
 impl Slots {
+    /// Further references to the same objects.
+    pub(crate) fn shared(&self, py: Python<'_>) -> PyResult<Self> {
+        let mut refs = RefVec::with_room(self.0.len())?;
+        refs.items.extend(self.as_slice().iter().map(|slot| Raw::new(slot.as_ref()?.clone_ref(py).into_ptr())));
+        refs.drain_to_slots()
+    }
+
     #[inline]
     pub(crate) fn as_slice(&self) -> &[Option<Py<PyAny>>] {
         // SAFETY: the layouts are the same (see `RefVec::as_slice`), and a shared slice can't drop the references.

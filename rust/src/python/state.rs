@@ -19,11 +19,14 @@ pub(crate) fn treespec_state<'py>(treespec: &Bound<'py, TreeSpec>) -> PyResult<B
 /// `fields` are the field names of its namedtuples when it was written. Raises `ValueError` for a state that is no structure
 /// or names other fields than the classes have.
 #[pyfunction(signature = (state, fields=None))]
-pub(crate) fn treespec_from_state(state: &Bound<'_, PyAny>, fields: Option<&Bound<'_, PyAny>>) -> PyResult<TreeSpec> {
+pub(crate) fn treespec_from_state<'py>(
+    state: &Bound<'py, PyAny>,
+    fields: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, TreeSpec>> {
     let py = state.py();
     let graph = Graph::from_state(py, state)?;
     if let Some(fields) = fields {
         graph.check_namedtuple_fields(py, fields)?;
     }
-    Ok(TreeSpec(graph))
+    TreeSpec::of_loaded(py, graph)
 }

@@ -68,6 +68,28 @@ impl<'py> Structure<'py> {
     }
 }
 
+impl TreeSpec {
+    /// The spec of a structure that was loaded. It takes over the keys of a living spec that is the same: so they are in
+    /// memory once, and comparing the two compares pointers.
+    pub(crate) fn of_loaded(py: Python<'_>, mut graph: Graph) -> PyResult<Bound<'_, Self>> {
+        let is_tracked = |slot: &Option<Raw>| slot.is_some_and(ffi::may_be_tracked);
+        if !graph.orders.is_empty() || graph.slots.raw().iter().any(is_tracked) {
+            return Bound::new(py, Self(graph));
+        }
+        let living = find_living(py, graph.shape_hash, |living| {
+            living.none_is_leaf == graph.none_is_leaf
+                && ffi::are_same(&living.nodes, &graph.nodes)
+                && is_same_payload(py, living.slots.raw(), graph.slots.raw())
+        });
+        if let Some(living) = living {
+            graph.slots = living.get().0.slots.shared(py)?;
+            return Bound::new(py, Self(graph));
+        }
+        graph.is_plain = true;
+        Structure::New(graph).into_spec(py)
+    }
+}
+
 /// A living spec of this hash whose structure `is_same`.
 #[inline]
 pub(super) fn find_living(
