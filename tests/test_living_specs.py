@@ -41,9 +41,11 @@ def test_equal_texts_and_integers_count_as_the_same():
 
 @pytest.mark.parametrize("make", PLAIN)
 def test_it_is_not_kept_alive(make):
-    spec = weakref.ref(cp.tree_structure(make()))
+    # A structure that no other test has.
+    tree = {"test_it_is_not_kept_alive": make()}
+    spec = weakref.ref(cp.tree_structure(tree))
     assert spec() is None
-    assert cp.tree_structure(make()) == cp.tree_structure(make())
+    assert cp.tree_structure(tree) == cp.tree_structure(tree)
 
 
 class Text(str):
@@ -127,29 +129,29 @@ def test_a_dying_spec_is_not_found():
 
     class Last:
         def __del__(self):
-            found.append(cp.tree_structure({"a": [1]}))
+            found.append(cp.tree_structure({"only here": [1]}))
 
     def look(_):
-        found.append(cp.tree_structure({"a": [1]}))
+        found.append(cp.tree_structure({"only here": [1]}))
 
-    spec = cp.tree_structure({"a": [1]})
+    spec = cp.tree_structure({"only here": [1]})
     watch = weakref.ref(spec, look)
     del spec
-    holder = [cp.tree_structure({"a": [1]}), Last()]
+    holder = [cp.tree_structure({"only here": [1]}), Last()]
     holder.append(holder)
     del holder
     gc.collect()
     assert watch() is None
     assert len(found) == 2
-    assert all(spec.num_leaves == 1 and spec == cp.tree_structure({"a": [1]}) for spec in found)
+    assert all(spec.num_leaves == 1 and spec == cp.tree_structure({"only here": [1]}) for spec in found)
 
 
 def test_a_copy_read_from_a_pickle_is_an_object_of_its_own():
-    spec = cp.tree_structure({"a": [1]})
+    spec = cp.tree_structure({"only here": [1]})
     copy = pickle.loads(pickle.dumps(spec))
     assert copy is not spec
     assert copy == spec
-    assert cp.tree_structure({"a": [1]}) is spec
+    assert cp.tree_structure({"only here": [1]}) is spec
 
 
 def test_a_loaded_spec_has_the_keys_of_the_living_one_and_is_found_itself():
