@@ -17,6 +17,10 @@ def check(engine: str, operation: str, result: Any, tree: Tree) -> None:
         assert result is True
     elif operation == "hash":
         assert isinstance(result, int)
+    elif operation == "map_anew":
+        ((name, mapped),) = result.items()
+        assert name.startswith("variant")
+        check(engine, "map", mapped, tree)
     elif operation in TREES_GIVEN:
         # Containers first ask whether their items are the same objects: no array is compared.
         assert result is not tree or not isinstance(tree, (list, dict, tuple))

@@ -67,11 +67,13 @@ def operations(tree):
     upcoming = itertools.cycle([{f"variant{i}": tree} for i in range(64)]).__next__
     return {
         "flatten": lambda: cp.tree_flatten(upcoming()),
+        "flatten_again": lambda: cp.tree_flatten(tree),
         "leaves": lambda: cp.tree_leaves(tree),
         "flatten_up_to": lambda: spec.flatten_up_to(tree),
         "unflatten": lambda: spec.unflatten(leaves),
         # A function written in C, so that little of the figure is the interpreter's.
         "map": lambda: cp.tree_map(callable, tree),
+        "map_anew": lambda: cp.tree_map(callable, upcoming()),
     }
 
 

@@ -32,6 +32,7 @@ OPERATIONS = [
     "flatten_up_to",
     "unflatten",
     "map",
+    "map_anew",
     "map2",
     "with_path",
     "equal",
@@ -59,6 +60,7 @@ def calls_clika_pytree(cp: ModuleType, tree: Tree, upcoming: Callable[[], Tree])
         "flatten_up_to": lambda: spec.flatten_up_to(tree),
         "unflatten": lambda: spec.unflatten(leaves),
         "map": lambda: cp.tree_map(same, tree),
+        "map_anew": lambda: cp.tree_map(same, upcoming()),
         "map2": lambda: cp.tree_map(first, tree, tree),
         "with_path": lambda: cp.tree_flatten_with_path(tree),
         **calls_of_specs(spec, other),
@@ -74,6 +76,7 @@ def calls_jaxlib(jax: ModuleType, tree: Tree, upcoming: Callable[[], Tree]) -> C
         "flatten_up_to": lambda: spec.flatten_up_to(tree),
         "unflatten": lambda: jax.tree_unflatten(spec, leaves),
         "map": lambda: jax.tree_map(same, tree),
+        "map_anew": lambda: jax.tree_map(same, upcoming()),
         "map2": lambda: jax.tree_map(first, tree, tree),
         "with_path": lambda: jax.tree_flatten_with_path(tree),
         **calls_of_specs(spec, jax.tree_structure(tree)),
@@ -89,6 +92,7 @@ def calls_optree(optree: ModuleType, tree: Tree, upcoming: Callable[[], Tree]) -
         "flatten_up_to": lambda: spec.flatten_up_to(tree),
         "unflatten": lambda: optree.tree_unflatten(spec, leaves),
         "map": lambda: optree.tree_map(same, tree, none_is_leaf=True),
+        "map_anew": lambda: optree.tree_map(same, upcoming(), none_is_leaf=True),
         "map2": lambda: optree.tree_map(first, tree, tree, none_is_leaf=True),
         "with_path": lambda: optree.tree_flatten_with_path(tree, none_is_leaf=True),
         **calls_of_specs(spec, optree.tree_structure(tree, none_is_leaf=True)),
@@ -103,6 +107,7 @@ def calls_dm_tree(dm_tree: ModuleType, tree: Tree, upcoming: Callable[[], Tree])
         "flatten_again": lambda: dm_tree.flatten(tree),
         "unflatten": lambda: dm_tree.unflatten_as(tree, leaves),
         "map": lambda: dm_tree.map_structure(same, tree),
+        "map_anew": lambda: dm_tree.map_structure(same, upcoming()),
         "map2": lambda: dm_tree.map_structure(first, tree, tree),
         "with_path": lambda: dm_tree.flatten_with_path(tree),
     }
@@ -118,6 +123,7 @@ def calls_torch(torch: ModuleType, tree: Tree, upcoming: Callable[[], Tree]) -> 
         "flatten_up_to": lambda: spec.flatten_up_to(tree),
         "unflatten": lambda: torch.tree_unflatten(leaves, spec),
         "map": lambda: torch.tree_map(same, tree),
+        "map_anew": lambda: torch.tree_map(same, upcoming()),
         "map2": lambda: torch.tree_map(first, tree, tree),
         "with_path": lambda: torch.tree_flatten_with_path(tree),
         "equal": lambda: spec == other,
@@ -132,6 +138,7 @@ def calls_floor(floor: ModuleType, tree: Tree, upcoming: Callable[[], Tree]) -> 
         "flatten_up_to": lambda: floor.match(spec, tree),
         "unflatten": lambda: floor.unflatten(spec, leaves),
         "map": lambda: floor.map(same, tree),
+        "map_anew": lambda: floor.map(same, upcoming()),
     }
 
 
