@@ -1,6 +1,7 @@
 """The walk of floor.c, compiled with the C compiler that Rust links with."""
 
 import importlib.util
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -17,9 +18,12 @@ def build_floor() -> ModuleType | None:
         import subprocess  # not where instructions are counted
 
         include = sysconfig.get_path("include")
-        command = ["cc", "-O3", "-shared", "-fPIC", f"-I{include}", str(SOURCE), "-o", str(built)]
+        # Under a name of its own until it is whole: another process may ask for it at the same time.
+        part = built.with_suffix(f".{os.getpid()}")
+        command = ["cc", "-O3", "-shared", "-fPIC", f"-I{include}", str(SOURCE), "-o", str(part)]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)
+            part.replace(built)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"No floor, {error}\n{getattr(error, 'stderr', '')}", file=sys.stderr)
             return None

@@ -69,7 +69,7 @@ def in_words(engine: str, short: Cell) -> str:
     return f"{number(short.figure)} of {short.asked:g} beside {engine}"
 
 
-def verdict(found: list[Row]) -> str:
+def verdict(found: list[Row], asked_of: list[dict[str, Any]]) -> str:
     """How many figures are reached, and which are not, with the floor's time beside ours."""
     asked = sum(each.asked is not None for row in found for each in row.cells.values())
     short = [row for row in found if row.short]
@@ -79,6 +79,10 @@ def verdict(found: list[Row]) -> str:
         floor = row.cells.get(FLOOR)
         beside = f"; the floor takes {number(floor.figure * row.ours * 1e6)} µs" if floor else ""
         lines.append(f"- Short: `{row.operation}` of `{row.tree}`, {', '.join(told)}{beside}.")
+    measured = {engine for row in found for engine in row.cells}
+    absent = [engine for engine in [*PEERS, FLOOR] if engine not in measured and any(engine in row for row in asked_of)]
+    if absent:
+        lines.append(f"- Not here, so nothing is said beside {' and '.join(absent)}.")
     return "\n".join(lines) + "\n"
 
 

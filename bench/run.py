@@ -64,7 +64,7 @@ def main() -> None:
     asked = load_asked()
     every = rows(best(reports), asked)
     of_question = in_question(every, asked)
-    text = f"{machine(reports[0], load)}\n{table(of_question)}\n{verdict(of_question)}"
+    text = f"{machine(reports[0], load)}\n{table(of_question)}\n{verdict(of_question, asked)}"
     straight = True
     if not options.quick:
         print("Growing trees", file=sys.stderr)

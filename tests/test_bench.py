@@ -80,10 +80,14 @@ def test_a_row_is_short_where_a_ratio_is_below_the_one_asked_or_a_time_above(mod
         "| `flatten` | `leaf` |                        2.00 |    2.50 (2.5) | **3.00** (4) \\* |   0.50 (0.5) |\n"
         "| `hash`    | `leaf` | **0.061** (at most 0.06) \\* |             - |               - |            - |\n"
     )
-    assert report.verdict(of_question) == (
+    assert report.verdict(of_question, asked) == (
         "3 of 5 figures are reached.\n"
         "- Short: `flatten` of `leaf`, 3.00 of 4 beside optree; the floor takes 1.00 µs.\n"
         "- Short: `hash` of `leaf`, 61 ns where at most 60 are asked.\n"
+    )
+    alone = figures.rows({("flatten", "leaf"): {"clika_pytree": 1.0, "optree": 5.0}}, asked)
+    assert report.verdict(alone, asked) == (
+        "1 of 1 figures are reached.\n- Not here, so nothing is said beside jaxlib and floor.\n"
     )
 
 
