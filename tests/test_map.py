@@ -8,7 +8,7 @@ from typing import Optional, Union
 
 import pytest
 from classes import ALPHA, AlphaOnly, Box, Config, Pair, Point, Sample, Tagged
-from helpers import identical, notes, registered, run_python
+from helpers import identical, notes, registered
 
 import clika_pytree as cp
 
@@ -305,15 +305,3 @@ def test_a_mismatch_of_large_dicts_compares_each_key_a_few_times(make, other):
     CountedKey.compared = 0
     assert not spec.is_prefix(cp.tree_structure(second))
     assert CountedKey.compared <= 10 * many
-
-
-@pytest.mark.parametrize("call", ["tree_map(again, [x])", "tree_map_(again, [x])", "tree_map(again, [x], [x])"])
-def test_maps_inside_maps_without_end_are_a_recursion_error_whatever_the_limit(call):
-    run_python(
-        "import sys\nimport clika_pytree as cp\n"
-        "sys.setrecursionlimit(10**6)\n"
-        f"def again(x, *rest): return cp.{call}\n"
-        "try: again(1)\n"
-        "except RecursionError: pass\n"
-        "else: raise AssertionError('it ended')\n"
-    )

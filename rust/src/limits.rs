@@ -1,5 +1,8 @@
 //! Where memory ends or the user interrupts: what long loops ask on their way.
 
+use std::cell::Cell;
+
+use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 
 use crate::errors::no_memory;
@@ -105,6 +108,42 @@ pub(crate) fn gathered_from<'py>(items: &Bound<'py, PyAny>) -> PyResult<Vec<Boun
         interrupts.after(items.py(), 1)?;
     }
     Ok(gathered)
+}
+
+thread_local! {
+    static NESTED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A call inside another one, made by user code that the other one runs. Each takes some of the native stack.
+pub(crate) struct Nested;
+
+/// Python's own limit may be far higher than what the stack has room for.
+const MOST_NESTED: u32 = 500;
+
+impl Nested {
+    #[inline]
+    pub(crate) fn enter() -> PyResult<Self> {
+        let nested = NESTED.get();
+        if nested >= MOST_NESTED {
+            return Err(too_nested());
+        }
+        NESTED.set(nested + 1);
+        Ok(Self)
+    }
+}
+
+impl Drop for Nested {
+    #[inline]
+    fn drop(&mut self) {
+        NESTED.set(NESTED.get() - 1);
+    }
+}
+
+#[cold]
+fn too_nested() -> PyErr {
+    PyRecursionError::new_err(format!(
+        "clika_pytree: {MOST_NESTED} calls inside one another: a function or a method of the user's calls what called it"
+    ))
 }
 
 const LEVELS_PER_MEMORY_CHECK: usize = 256;

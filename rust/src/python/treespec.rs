@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use crate::errors::{add_note, quote, type_error};
 use crate::ffi::{RefVec, list_from, list_of, tuple_of};
-use crate::limits::{CALL, Interrupts};
+use crate::limits::{CALL, Interrupts, Nested};
 use crate::spec::{Graph, TreeSpec, Where, wrong_result};
 use crate::structure::Kind;
 use crate::values;
@@ -323,6 +323,7 @@ impl TreeSpec {
         let py = leaves.py();
         check_callable("walk()", "f_node", f_node)?;
         check_callable("walk()", "f_leaf", f_leaf)?;
+        let _nested = Nested::enter()?;
         let mut taken = walk::leaves_of(leaves, self.0.num_leaves)?;
         if let Some(f_leaf) = f_leaf {
             let mut interrupts = Interrupts::new();

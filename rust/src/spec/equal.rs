@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 use super::Graph;
 use crate::errors::{Family, add_note, error};
 use crate::ffi::{self, Raw};
-use crate::limits::{Grow, Interrupts};
+use crate::limits::{Grow, Interrupts, Nested};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::{self, Unusable};
@@ -18,6 +18,7 @@ impl Graph {
         if let Some(hash) = self.known_hash() {
             return Ok(hash);
         }
+        let _nested = Nested::enter()?;
         let mut mixer = Mixer::new(self.shape_hash);
         self.for_each_open_value(py, &mut |index, slot, value| {
             let hash = values::hash_within(&value, owner);

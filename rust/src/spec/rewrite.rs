@@ -7,7 +7,7 @@ use super::Graph;
 use super::algebra::shape_error;
 use crate::errors::{Family, KeyPath, error, quote};
 use crate::ffi::{RefVec, tuple_from};
-use crate::limits::{CALL, Grow, Interrupts};
+use crate::limits::{CALL, Grow, Interrupts, Nested};
 use crate::structure::{Cursor, ShapeBuilder, Step};
 
 /// Asks for the place of a node; only errors do.
@@ -86,6 +86,7 @@ impl Graph {
         node: &dyn Fn(Self, Where<'_>) -> PyResult<Option<Self>>,
         leaf: &dyn Fn(Where<'_>) -> PyResult<Option<Self>>,
     ) -> PyResult<Self> {
+        let _nested = Nested::enter()?;
         let mut made = Made::default();
         let mut cursor = Cursor::new(&self.nodes);
         let mut leaves = 0;

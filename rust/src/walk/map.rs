@@ -10,10 +10,9 @@ use super::Rules;
 use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
 use super::unflatten::unflatten_refs;
-use super::walker::Nested;
 use crate::errors::{add_note, type_error};
 use crate::ffi::{self, RefVec};
-use crate::limits::{CALL, Interrupts};
+use crate::limits::{CALL, Interrupts, Nested};
 use crate::spec::Graph;
 
 /// Which leaves a function is called on.

@@ -16,7 +16,7 @@ use super::reading::{Entry, deque_items, ordered_entries};
 use super::walker::{Frame, ROOT};
 use crate::errors::{KeyPath, add_note, no_memory};
 use crate::ffi::{self, DictEntries, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
-use crate::limits::{CALL, Interrupts, gathered};
+use crate::limits::{CALL, Interrupts, Nested, gathered};
 use crate::registry::{Class, builtins};
 use crate::spec::{Graph, Place, key_path};
 use crate::structure::{Kind, Node};
@@ -99,6 +99,7 @@ pub(super) fn match_leaves(
 
 impl Matcher<'_> {
     fn run(&mut self, py: Python<'_>) -> PyResult<()> {
+        let _nested = Nested::enter()?;
         while let Some(frame) = self.frames.last_mut() {
             if frame.next == frame.end {
                 let base = frame.base;

@@ -8,7 +8,7 @@ use super::assemble::assemble;
 use super::cursor::MOST_AT_ONCE;
 use crate::errors::{Family, add_note, error, type_error, with_article};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
-use crate::limits::{CALL, Grow, Interrupts, gathered};
+use crate::limits::{CALL, Grow, Interrupts, Nested, gathered};
 use crate::spec::{Graph, Place, key_path, node_name};
 
 /// A container whose children are being made: its node, and how many are missing.
@@ -126,6 +126,7 @@ pub(super) fn unflatten_refs<'py>(py: Python<'py>, graph: &Graph, mut leaves: Re
 }
 
 fn build<'py>(py: Python<'py>, graph: &Graph, leaves: &mut RefVec, memory: &mut Memory) -> PyResult<Bound<'py, PyAny>> {
+    let _nested = Nested::enter()?;
     let Memory { stack, around } = memory;
     let templates = graph.templates(py)?;
     let mut interrupts = Interrupts::new();

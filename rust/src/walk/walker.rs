@@ -3,10 +3,8 @@
 //! `KEEP` says that the structure is wanted in the end; without it a container leaves no trace when it closes. `LAZY` halts
 //! the walk after each leaf.
 
-use std::cell::Cell;
-
 use hashbrown::HashSet;
-use pyo3::exceptions::{PyMemoryError, PyRecursionError};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -15,7 +13,7 @@ use super::agenda::Agenda;
 use super::cursor::Cursor;
 use crate::errors::{Family, KeyPath, add_note, error, no_memory};
 use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
-use crate::limits::{Grow, Interrupts};
+use crate::limits::{Grow, Interrupts, Nested};
 use crate::registry::Class;
 use crate::spec::{Draft, Place, key_path};
 use crate::structure::Kind;
@@ -50,37 +48,6 @@ pub(super) struct Walker {
     pub(super) interrupts: Interrupts,
     /// Whether leaves may be taken before it is their turn to be visited: nobody asks for them one by one.
     takes_at_once: bool,
-}
-
-thread_local! {
-    static WALKS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// A walk inside another one, called by a flatten function or a mapped function. Each takes some of the native stack.
-pub(super) struct Nested;
-
-/// Python's own limit may be far higher than what the stack has room for.
-const MOST_NESTED: u32 = 500;
-
-impl Nested {
-    #[inline]
-    pub(super) fn enter() -> PyResult<Self> {
-        let walks = WALKS.get();
-        if walks >= MOST_NESTED {
-            return Err(PyRecursionError::new_err(format!(
-                "{walks} walks inside one another: a flatten function or a mapped function calls the walk that called it"
-            )));
-        }
-        WALKS.set(walks + 1);
-        Ok(Self)
-    }
-}
-
-impl Drop for Nested {
-    #[inline]
-    fn drop(&mut self) {
-        WALKS.set(WALKS.get() - 1);
-    }
 }
 
 /// A finished walk, whose memory the next one uses.
