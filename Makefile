@@ -16,7 +16,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-checked test-real test-torch asan valgrind sanitize \
+.PHONY: help demo test test-rust test-checked test-real test-torch asan valgrind sanitize hooks memory-growth \
 	fuzz fuzz-guided differential lint bench bench-instructions limits clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
@@ -138,6 +138,14 @@ fuzz-guided: $(VENV)/installed $(VENV)/with-fuzz
 ## differential        random trees beside the reference, optree and JAX: N=20000
 differential: $(VENV)/installed $(VENV)/with-test $(VENV)/with-bench
 	@$(VENV)/bin/python tests/run_fuzz.py trees --count $(or $(N),20000) $(ARGS)
+
+## hooks               the table of user code at every hook of the library, doing all it should not (ARGS="--full")
+hooks: $(VENV)/installed $(VENV)/with-test
+	@$(VENV)/bin/python tests/hook_table.py $(ARGS)
+
+## memory-growth       the bytes that a million calls of each function keep (ARGS="--calls 10000 tree_map")
+memory-growth: $(VENV)/installed $(VENV)/with-test
+	@$(VENV)/bin/python tests/memory_growth.py $(ARGS)
 
 ## lint                formatting, lints and types, Rust and Python
 lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
