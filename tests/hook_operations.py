@@ -55,6 +55,14 @@ def register_all_ways(w: World) -> Any:
     return cp.is_registered(Methods)
 
 
+def keystrs(path: Any) -> Any:
+    return [cp.keystr(HandedOut("path", path)), cp.keystr(path, simple=True, separator="/")]
+
+
+def orders(spec: Any, twin: Any) -> Any:
+    return spec.is_prefix(twin), spec <= twin, spec < twin, spec.is_suffix(twin)
+
+
 def from_collection(w: World) -> Any:
     return cp.treespec_from_collection({w.one: cp.treespec_leaf(), w.two: [cp.treespec_leaf()]})
 
@@ -142,7 +150,7 @@ OPERATIONS: dict[str, Operation] = {
     "tree_summary": lambda w: str(cp.tree_summary(w.tree)),
     "check_node": lambda w: [cp.check_node(w.tree[name]) for name in ("group", "record", "init", "static", "keys")],
     "key_get": lambda w: cp.key_get(w.tree, HandedOut("path", w.path)),
-    "keystr": lambda w: [cp.keystr(HandedOut("path", w.path)), cp.keystr(w.path, simple=True, separator="/")],
+    "keystr": lambda w: keystrs(w.path),
     "keystr of odd keys": lambda w: [cp.keystr(path) for path in w.spec.key_paths()],
     "parse_keystr": lambda w: cp.parse_keystr(cp.keystr(w.path)),
     "keys compared": lambda w: (
@@ -169,7 +177,7 @@ OPERATIONS: dict[str, Operation] = {
     "flatten_up_to, unfit": lambda w: w.spec.flatten_up_to({**w.tree, "group": Group(w.items, w.one)}),
     "broadcast": lambda w: w.spec.broadcast(w.twin),
     "compose": lambda w: cp.tree_structure([0, 0]).compose(w.spec).num_leaves,
-    "is_prefix": lambda w: (w.spec.is_prefix(w.twin), w.spec <= w.twin, w.spec < w.twin, w.spec.is_suffix(w.twin)),
+    "is_prefix": lambda w: orders(w.spec, w.twin),
     "transform": lambda w: w.spec.transform(w.f_node, w.f_leaf),
     "walk": lambda w: w.spec.walk(w.handed_out(), w.f_node, w.f_leaf),
     "walk, rebuilding": lambda w: w.spec.walk(w.leaves, None, w.f_leaf),

@@ -45,10 +45,10 @@ HOOKS = [
     *("to_dumpable_context", "from_dumpable_context", "factory.__eq__", "factory.__hash__", "enum.__iter__"),
     *("record.__getattribute__", "descriptor.__get__", "descriptor.__set__", "default_factory"),
     *("init.__new__", "init.__post_init__", "init.__setattr__"),
-    *(f"metaclass.__{name}__" for name in ("getattribute", "instancecheck", "eq", "hash")),
+    *(f"metaclass.__{name}__" for name in ("getattribute", "instancecheck", "eq")),
 ]
-NEVER_RUN = ["record.__setattr__"]
-"""What the library passes over: instances are rebuilt by their fields."""
+NEVER_RUN = ["record.__setattr__", "metaclass.__hash__"]
+"""What the library passes over: instances are rebuilt by their fields, and classes are known by their addresses."""
 
 
 class Outcome(NamedTuple):

@@ -50,7 +50,7 @@ def is_raised(hook: str, deed: str, operation: str, outcome: Any, undisturbed: A
     if deed == "raise StopIteration":
         # A generator's and an iterator's end is Python's; of a lazy iterator it is made a RuntimeError.
         return hook.endswith(("__next__", "__repr__")) or outcome.kind == "RuntimeError"
-    if deed == "raise TypeError" and hook.endswith(("__hash__", "__eq__", "__lt__", "__len__")):
+    if deed == "raise TypeError" and hook.endswith(("__hash__", "__eq__", "__lt__", "__len__", "__instancecheck__")):
         return outcome.is_own_error or outcome.kind == "TypeError"  # that there is none is a verdict on the object
     # The words of an error leave out what has none.
     return outcome.kind == undisturbed.kind and outcome.is_own_error

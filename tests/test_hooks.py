@@ -14,8 +14,12 @@ from hook_verdicts import verdict
 
 import clika_pytree as cp
 
+EVERY_TIME = ["context.__hash__", "flatten_fn", "unflatten_fn", "fn"]
 
-@pytest.mark.parametrize("hook", HOOKS)
+
+@pytest.mark.parametrize(
+    "hook", [pytest.param(hook, marks=() if hook in EVERY_TIME else pytest.mark.slow) for hook in HOOKS]
+)
 def test_no_deed_at_a_hook_does_harm(hook):
     row = run_hook(hook)
     assert row.complaints == []
@@ -31,6 +35,7 @@ def test_no_deed_in_any_operation_does_harm(hook):
     assert row.cells >= 20
 
 
+@pytest.mark.usefixtures("small_heap")
 @pytest.mark.parametrize("hook", NEVER_RUN)
 def test_what_the_library_has_no_need_of_never_runs(hook):
     assert [name for name in OPERATIONS if run(hook, "nothing", name, -1).calls] == []

@@ -332,3 +332,28 @@ def test_deep_trees_on_a_small_stack(kind: str) -> None:
         assert len(str(leaf)) < 500 > len(str(difference))
 
     run_in_thread(work, SMALL_STACK)
+
+
+def test_a_class_that_was_registered_anew_between_two_structures():
+    @dataclasses.dataclass(frozen=True)
+    class Layer:
+        w: Any
+        name: str = ""
+
+    ways = [
+        lambda: cp.register_pytree_node(Layer, lambda layer: ((layer.w,), None), lambda w, _: Layer(*w)),
+        lambda: cp.register_dataclass(Layer, ["w"], ["name"]),
+        lambda: cp.register_dataclass(Layer, ["w"], [], drop_fields=["name"]),
+        lambda: cp.register_static(Layer),
+    ]
+    specs = []
+    for register in ways:
+        register()
+        specs.append(cp.tree_structure([Layer(1, "first")]))
+        cp.unregister_pytree_node(Layer)
+    for one in specs:
+        for other in specs:
+            kinds = {difference.kind for difference in cp.tree_diff(one, other)}
+            assert kinds == set() if one == other else "context" in kinds
+    (difference,) = cp.tree_diff(specs[1], specs[2])
+    assert difference.b.endswith("Layer (registered in another way)")

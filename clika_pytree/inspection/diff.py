@@ -238,6 +238,10 @@ class Comparison:
     def compare_contexts(self, way: Way, one: int, other: int) -> None:
         """What differs between two nodes of one class beside their children."""
         kind = self.a.kinds[one]
+        owner = children_text(STATIC, self.a.class_of(one), 0)
+        if not self.registered_alike(one, other):
+            self.found.append(self.at(way, "context", owner, f"{owner} (registered in another way)"))
+            return
         first, second = self.a.own_slots(one), self.b.own_slots(other)
         names, values = ["the context "], [(first[-2:-1], second[-2:-1])]
         if kind in (DEFAULTDICT, DEQUE):
@@ -249,12 +253,21 @@ class Comparison:
             values = [((x,), (y,)) for x, y in zip(first[1], second[1], strict=True)]
         elif kind != CUSTOM:
             return
-        owner = children_text(STATIC, self.a.class_of(one), 0)
         for name, ((x,), (y,)) in zip(names, values, strict=False):
             texts = value_difference(x, y)
             if texts is not None:
                 shown = [f"{owner} with {name}{text}" if name else text for text in texts]
                 self.found.append(self.at(way, "context", shown[0], shown[1]))
+
+    def registered_alike(self, one: int, other: int) -> bool:
+        """Whether two nodes of one class have the same parts: it may have been registered anew between them."""
+        kind = self.a.kinds[one]
+        if kind != self.b.kinds[other]:
+            return False
+        fields = [
+            tree.registration(node).meta_fields for tree, node in ((self.a, one), (self.b, other)) if kind == DATACLASS
+        ]
+        return fields[:1] == fields[1:]
 
 
 # --- structures in numbers --------------------------------------------------------------------------------------------
