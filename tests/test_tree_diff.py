@@ -40,6 +40,16 @@ def test_two_structures_differ_as_their_trees_do(a: Any, b: Any, mode: reference
     assert bool(found) == (specs[0] != specs[1])
 
 
+def test_a_difference_is_matched_by_its_class() -> None:
+    from clika_pytree.inspection import Difference
+
+    match cp.tree_diff({"w": [1]}, {"w": 2}):
+        case (Difference(path, "type", a=_, b="2"),):
+            assert cp.keystr(path) == "['w']"
+        case other:
+            pytest.fail(str(other))
+
+
 def test_two_structures() -> None:
     one, other = cp.tree_structure({"w": [1, 2], "c": 0, "b": 1}), cp.tree_structure({"w": (1, 2), "b": [1]})
     assert told(one, other, leaves=True) == [
