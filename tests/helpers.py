@@ -20,6 +20,8 @@ import clika_pytree as cp
 
 # How many times longer than usual a process may take: sanitizers slow it down.
 SLOWDOWN = float(os.environ.get("TEST_SLOWDOWN", "1"))
+# How many times longer where other processes want the machine: what runs for ever is found all the same.
+PATIENCE = 5
 SMALL_STACK = 256 * 1024 if SLOWDOWN == 1 else 2048 * 1024
 """A thread's least stack, in which no depth may matter; sanitizers make each frame several times larger."""
 
@@ -57,7 +59,7 @@ def run_python(
         cwd=folder,  # -c looks here first, and at the top of the project lies the package without its native module
         capture_output=True,
         text=True,
-        timeout=timeout * SLOWDOWN,
+        timeout=timeout * PATIENCE * SLOWDOWN,
         env=environment,
         check=False,
     )
