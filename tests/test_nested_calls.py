@@ -18,6 +18,9 @@ def node(flatten=lambda node: ((), None), unflatten=lambda children, context: No
     cp.register_pytree_node(Node, flatten, unflatten)
     return cp.tree_structure(Node()) if flatten(0) else None
 
+class Key: pass
+one_key, other_key = cp.MappingKey(Key()), cp.MappingKey(Key())
+
 class Context:
     def __hash__(self): return hash(cp.tree_structure(Node()))
 
@@ -42,6 +45,19 @@ CALLS = {
         "call = lambda: spec.flatten_up_to(Node())"
     ),
     "hash": "node(lambda node: ((), Context())); call = lambda: hash(cp.tree_structure(Node()))",
+    "fingerprint": (
+        "call = lambda context=0: cp.tree_structure(Node()).fingerprint()\n"
+        "cp.register_pytree_node(Node, lambda node: ((), Node), lambda children, context: Node(), "
+        "serialized_type_name='node', to_dumpable_context=call, from_dumpable_context=call)"
+    ),
+    "hash of a key": "Key.__hash__ = lambda key: hash(cp.MappingKey(key)); call = lambda: hash(Key())",
+    "equality of keys": "Key.__eq__ = lambda *keys: one_key == other_key; call = lambda: one_key == other_key",
+    "text of a key": "Key.__repr__ = lambda key: cp.keystr((one_key,)); call = lambda: repr(Key())",
+    "prefix": (
+        "Key.__eq__ = lambda *keys: one.is_prefix(other); Key.__hash__ = lambda key: 0\n"
+        "node(lambda node: ((), Key())); one, other = (cp.tree_structure(Node()) for _ in range(2))\n"
+        "call = lambda: one.is_prefix(other)"
+    ),
     "transform": "call = lambda leaf=0: one.transform(None, call)",
     "walk, f_node": "call = lambda *parts: one.walk([0], call)",
     "walk, f_leaf": "call = lambda leaf=0: one.walk([0], None, call)",

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyString, PyTuple};
 
 use super::classes::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
-use crate::limits::{self, Grow};
+use crate::limits::{self, Grow, Nested};
 
 /// The text of a key as an index expression: `[0]`, `['a']`, `.x`, `[<flat index 0>]`.
 pub(crate) fn text_of_key(key: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -63,6 +63,7 @@ pub(crate) fn text_of_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
         text.push(']');
         return Ok(text);
     }
+    let _nested = Nested::enter()?;
     Ok(format!("[<{} {}>]", value.get_type().name()?, value.repr()?.to_string_lossy()))
 }
 

@@ -7,6 +7,7 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::{Graph, node_name};
 use crate::errors::{Family, add_note, error, quote};
+use crate::limits::Nested;
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
 use crate::values::{self, NoBytes, Writer};
@@ -31,6 +32,7 @@ impl From<PyErr> for Refusal {
 impl Graph {
     /// The digest, in hexadecimal.
     pub(crate) fn fingerprint(&self, py: Python<'_>) -> PyResult<String> {
+        let _nested = Nested::enter()?;
         let mut writer = Writer::new(py, VERSION)?;
         writer.put(&[u8::from(self.none_is_leaf)])?;
         for (index, node) in self.nodes.iter().enumerate() {

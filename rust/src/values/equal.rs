@@ -10,7 +10,7 @@ use super::hash::{Hashes, hash_remembering};
 use super::parts::{Parts, Unusable, parts};
 use crate::errors::no_memory;
 use crate::ffi;
-use crate::limits::{Grow, Interrupts, check_memory, gathered};
+use crate::limits::{Grow, Interrupts, Nested, check_memory, gathered};
 
 /// Whether two values are equal by exact type and bits; runs the equality of the objects they hold.
 pub(crate) fn equal(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
@@ -36,6 +36,7 @@ fn equal_remembering<'py>(
     known: &mut Hashes<'py>,
     collisions_around: u32,
 ) -> Result<bool, Unusable> {
+    let _nested = Nested::enter()?;
     let mut pairs = vec![(left.clone(), right.clone())];
     // A pair that comes by again (common parts, or values that contain themselves) needs no second look. Pairs are held,
     // so that no other value gets their address.

@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use super::parts::{OwnHash, Parts, Unusable, own_objects, parts};
 use crate::errors::no_memory;
 use crate::ffi::{self, AddressHash, Raw};
-use crate::limits::{Grow, Interrupts, check_memory};
+use crate::limits::{Grow, Interrupts, Nested, check_memory};
 use crate::structure::Mixer;
 
 const STR: u64 = 0x5354_5200;
@@ -83,6 +83,7 @@ pub(super) fn hash_remembering<'py>(
     known: &mut Hashes<'py>,
     owner: Option<usize>,
 ) -> Result<u64, Unusable> {
+    let _nested = Nested::enter()?;
     let mut stack: Vec<Open<'_>> = Vec::new();
     let mut around: HashSet<usize, AddressHash> = owner.into_iter().collect();
     let mut current = value.clone();
