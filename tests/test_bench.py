@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,10 @@ def module(monkeypatch):
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=100)
+    # pytest-benchmark measures nothing where it believes that it runs in a worker of pytest-xdist.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100)
 
 
 def measured(operation: str, tree: str, engine: str, seconds: float, calls: int = 1, leaves: int = 1) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import operator
 import pickle
@@ -142,14 +143,19 @@ def longest_share(*works: Callable[[], Any]) -> float:
 
     thread = threading.Thread(target=body)
     thread.start()
+    # A collection calls what is in gc.callbacks, where hypothesis has a function of its own: Python code has turns.
+    gc.disable()
     try:
         wait_for_a_turn()
         before = time.thread_time()
+        # What a work makes is freed when the time is over: that is not a part of it.
+        made = []
         for work in works:
-            work()
+            made.append(work())
             wait_for_a_turn()
         after = time.thread_time()
     finally:
+        gc.enable()
         stop.set()
         thread.join()
     moments = [before, *(turn for turn in turns if before < turn < after), after]

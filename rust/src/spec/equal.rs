@@ -197,7 +197,7 @@ impl Graph {
         let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
         let values = self.slot(py, node, 1)?.cast::<PyTuple>().ok()?.to_owned();
         let mut fields = meta.iter().zip(values.iter());
-        let (field, _) = fields.find(|(_, value)| values::hash(value).is_err())?;
+        let (field, _) = fields.find(|(_, value)| matches!(values::hash(value), Err(Unusable::Value { .. })))?;
         Some(field.bind(py).to_string_lossy().into_owned())
     }
 }
