@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from helpers import run_python
 
@@ -82,7 +84,8 @@ HELD = {
         "def body():\n"
         "    held = make()\n"
         "    while True:\n"
-        "        use(); started.set()\n"
+        "        leaves, spec = cp.tree_flatten({'a': [1, (2,)], 'b': deque([3])})\n"
+        "        spec.unflatten(leaves); repr(spec); started.set()\n"
         "threading.Thread(target=body, daemon=True).start()\n"
         "started.wait()"
     ),
@@ -103,6 +106,23 @@ HELD = {
 @pytest.mark.parametrize("held", HELD.values(), ids=HELD)
 def test_what_is_alive_does_no_harm(held):
     done = run_python(f"{PREAMBLE}\n{held}\n")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.xfail(
+    sys.version_info < (3, 14),
+    reason="CPython before 3.14 ends such a thread by unwinding its stack, which ends the process in Rust's frames",
+    strict=False,
+)
+def test_a_thread_in_the_middle_of_a_mapped_function_does_no_harm():
+    done = run_python(
+        f"{PREAMBLE}\n"
+        "started = threading.Event()\n"
+        "def body():\n"
+        "    while True: cp.tree_map(lambda x: started.set() or sum(range(1000)), [1] * 100)\n"
+        "threading.Thread(target=body, daemon=True).start()\n"
+        "started.wait()"
+    )
     assert (done.stdout, done.stderr) == ("", "")
 
 
