@@ -38,7 +38,6 @@ WIDE = [
     Pair(1, 2),
 ]
 TEXT = cp.treespec_dumps(SPEC)
-PICKLE = pickle.dumps(SPEC)
 STATE = SPEC.__reduce__()
 PATH = cp.tree_leaves_with_path(TREE)[1][0]
 LEAF = cp.treespec_leaf()

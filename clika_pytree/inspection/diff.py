@@ -264,10 +264,9 @@ class Comparison:
         kind = self.a.kinds[one]
         if kind != self.b.kinds[other]:
             return False
-        fields = [
-            tree.registration(node).meta_fields for tree, node in ((self.a, one), (self.b, other)) if kind == DATACLASS
-        ]
-        return fields[:1] == fields[1:]
+        if kind != DATACLASS:
+            return True
+        return self.a.registration(one).meta_fields == self.b.registration(other).meta_fields
 
 
 # --- structures in numbers --------------------------------------------------------------------------------------------

@@ -172,16 +172,25 @@ pub(crate) fn shorten(text: &str) -> String {
 
 /// What a message says of a value: its repr where that is short and safe to ask for, else its class.
 pub(crate) fn quote(value: &Bound<'_, PyAny>) -> String {
-    let name = |cls: &Bound<'_, PyType>| cls.name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
     if is_plain(value)
         && let Ok(text) = value.repr()
     {
         return shorten(&text.to_string_lossy());
     }
     match value.cast::<PyType>() {
-        Ok(cls) => format!("the class {}", name(cls)),
-        Err(_) => with_article(&name(&value.get_type())),
+        Ok(cls) => format!("the class {}", class_name(cls)),
+        Err(_) => with_article(&class_name(&value.get_type())),
     }
+}
+
+/// The bare name of a class.
+pub(crate) fn class_name(cls: &Bound<'_, PyType>) -> String {
+    cls.name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+}
+
+/// `1 leaf`, `2 leaves`.
+pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// `a list`, `an Array`.

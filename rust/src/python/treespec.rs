@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
-use crate::errors::{add_note, quote, type_error};
+use crate::errors::{add_note, counted, quote, type_error};
 use crate::ffi::{RefVec, list_from, list_of, tuple_of};
 use crate::limits::{CALL, Interrupts, Nested};
 use crate::spec::{Graph, TreeSpec, Where, wrong_result};
@@ -174,8 +174,8 @@ impl TreeSpec {
         let child =
             place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
         let Some(child) = child else {
-            let children = if count == 1 { "child" } else { "children" };
-            let message = format!("index {} is out of range: the node has {count} {children}", quote(index));
+            let children = counted(count, "child", "children");
+            let message = format!("index {} is out of range: the node has {children}", quote(index));
             return Err(PyIndexError::new_err(message));
         };
         self.0.subtree(py, child).map(Self)

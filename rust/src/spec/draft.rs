@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
-use super::object::{find_living, is_same_payload};
+use super::object::find_living;
 use super::{Graph, Order, Structure, mix_slot, shape_hash};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, RefVec};
@@ -247,7 +247,7 @@ impl Draft {
         self.end_run()?;
         let hash = shape_hash(self.mixer, none_is_leaf);
         let is_plain = self.is_plain && self.orders.is_empty();
-        if is_plain && let Some(spec) = find_living(py, hash, |graph| self.is_like(py, graph, none_is_leaf)) {
+        if is_plain && let Some(spec) = find_living(py, hash, none_is_leaf, &self.nodes, self.slots.raw()) {
             return Ok(Structure::Known(spec));
         }
         let slots = self.slots.drain_to_slots()?;
@@ -259,11 +259,5 @@ impl Draft {
             Graph::with_hash(nodes, slots, orders, self.num_leaves, none_is_leaf, hash, self.has_open_values);
         graph.is_plain = is_plain;
         Ok(Structure::New(graph))
-    }
-
-    fn is_like(&self, py: Python<'_>, graph: &Graph, none_is_leaf: bool) -> bool {
-        graph.none_is_leaf == none_is_leaf
-            && ffi::are_same(&graph.nodes, &self.nodes)
-            && is_same_payload(py, graph.slots.raw(), self.slots.raw())
     }
 }

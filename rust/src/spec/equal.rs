@@ -1,13 +1,12 @@
 //! Hash and equality of structures.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 use super::Graph;
 use crate::errors::{Family, add_note, error};
 use crate::ffi::{self, Raw};
 use crate::limits::{Grow, Interrupts, Nested};
-use crate::registry::{Manner, Registration};
+use crate::registry::Registration;
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::{self, Unusable};
 
@@ -169,7 +168,9 @@ impl Graph {
         let what = match (node.kind, slot) {
             (Kind::Custom | Kind::Static | Kind::Dataclass, _) => {
                 let owner = self.registration(py, node).map_or_else(String::new, |owner| owner.get().class_name(py));
-                match self.unusable_field(py, index) {
+                let is_unusable = |value: &Bound<'_, PyAny>| matches!(values::hash(value), Err(Unusable::Value { .. }));
+                let field = self.meta_fields(py, node).find(|(_, value)| is_unusable(value));
+                match field.map(|(field, _)| field.to_string_lossy().into_owned()) {
                     Some(field) => format!("the field {field} of {owner}"),
                     None => format!("the context of {owner}"),
                 }
@@ -188,17 +189,6 @@ impl Graph {
             crate::errors::with_article(&class)
         );
         error(py, Family::Context, Some(&path), &message)
-    }
-
-    /// The first meta field of a dataclass whose value has no hash.
-    fn unusable_field(&self, py: Python<'_>, index: usize) -> Option<String> {
-        let node = &self.nodes[index];
-        let registration = self.registration(py, node)?;
-        let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
-        let values = self.slot(py, node, 1)?.cast::<PyTuple>().ok()?.to_owned();
-        let mut fields = meta.iter().zip(values.iter());
-        let (field, _) = fields.find(|(_, value)| matches!(values::hash(value), Err(Unusable::Value { .. })))?;
-        Some(field.bind(py).to_string_lossy().into_owned())
     }
 }
 

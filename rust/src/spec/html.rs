@@ -2,13 +2,12 @@
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyString;
 
 use super::entries::key_text;
 use super::{Graph, node_name};
-use crate::errors::{shorten, show};
+use crate::errors::{counted, shorten, show};
 use crate::limits::{Grow, Interrupts, write};
-use crate::registry::Manner;
 use crate::structure::Kind;
 
 /// How much a page holds: what is beyond is left out.
@@ -143,10 +142,11 @@ impl Page<'_> {
         self.interrupts.after(py, node.span as usize)?;
         let name = node_name(py, node, graph.slots_of(node));
         let slot = |number| graph.slot(py, node, number).filter(|value| !value.is_none());
+        let field = |(field, value): (Bound<'_, PyString>, _)| format!(" {}={}", field.to_string_lossy(), show(&value));
         let context = match node.kind {
             Kind::None => return Ok(name),
             Kind::Static => return Ok(slot(1).map_or(name, |value| show(&value))),
-            Kind::Dataclass => self.meta_fields(py, index).unwrap_or_default(),
+            Kind::Dataclass => graph.meta_fields(py, node).map(field).collect(),
             Kind::Custom => slot(1).map(|value| format!(" {}", show(&value))).unwrap_or_default(),
             Kind::DefaultDict | Kind::Deque => slot(0).map(|value| format!(" {}", show(&value))).unwrap_or_default(),
             _ => String::new(),
@@ -156,22 +156,8 @@ impl Page<'_> {
             .filter(|node| node.is_leaves())
             .map(|node| node.arity as usize)
             .sum();
-        let counted =
-            |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
         let (children, leaves) = (counted(node.arity as usize, "child", "children"), counted(leaves, "leaf", "leaves"));
         Ok(format!("{name}{context}: {children}, {leaves}"))
-    }
-
-    /// The meta fields of a dataclass with their values.
-    fn meta_fields(&self, py: Python<'_>, index: usize) -> Option<String> {
-        let node = &self.graph.nodes[index];
-        let registration = self.graph.registration(py, node)?;
-        let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
-        let values = self.graph.slot(py, node, 1)?.cast::<PyTuple>().ok()?.to_owned();
-        let field = |(name, value): (&Py<PyString>, Bound<'_, PyAny>)| {
-            format!(" {}={}", name.bind(py).to_string_lossy(), show(&value))
-        };
-        Some(meta.iter().zip(values.iter()).map(field).collect())
     }
 
     fn line(&mut self, label: &str, what: &str) -> PyResult<()> {

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use pyo3::Borrowed;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 pub(crate) use draft::{Draft, NoRoom};
 pub(crate) use entries::{Place, entry_of, key_path, node_name};
@@ -31,7 +31,7 @@ pub(crate) use templates::Templates;
 
 use crate::ffi::{Entry, Raw, Slots};
 use crate::limits::Interrupts;
-use crate::registry::{Registration, builtins};
+use crate::registry::{Manner, Registration, builtins};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::quick_hash;
 
@@ -213,6 +213,21 @@ impl Graph {
             return None;
         }
         self.slot(py, node, 0)?.cast::<Registration>().ok().map(pyo3::Borrowed::to_owned)
+    }
+
+    /// The meta fields of a dataclass, each with its value; other nodes have none.
+    pub(crate) fn meta_fields<'py>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+    ) -> impl Iterator<Item = (Bound<'py, PyString>, Bound<'py, PyAny>)> + use<'py> {
+        let registration = self.registration(py, node);
+        let values =
+            self.slot(py, node, 1).and_then(|values| values.cast::<PyTuple>().ok().map(pyo3::Borrowed::to_owned));
+        (0..).map_while(move |place| {
+            let Manner::Fields { meta, .. } = &registration.as_ref()?.get().manner else { return None };
+            Some((meta.get(place)?.bind(py).clone(), values.as_ref()?.get_item(place).ok()?))
+        })
     }
 
     /// The original key order of a node that was flattened in sorted order.

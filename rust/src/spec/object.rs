@@ -9,6 +9,7 @@ use pyo3::types::PyInt;
 
 use super::Graph;
 use crate::ffi::{self, Entry, Findable, Living, Raw};
+use crate::structure::Node;
 
 /// The structure of a tree: an immutable value, equal and hashed by structure.
 ///
@@ -76,11 +77,7 @@ impl TreeSpec {
         if !graph.orders.is_empty() || graph.slots.raw().iter().any(is_tracked) {
             return Bound::new(py, Self(graph));
         }
-        let living = find_living(py, graph.shape_hash, |living| {
-            living.none_is_leaf == graph.none_is_leaf
-                && ffi::are_same(&living.nodes, &graph.nodes)
-                && is_same_payload(py, living.slots.raw(), graph.slots.raw())
-        });
+        let living = find_living(py, graph.shape_hash, graph.none_is_leaf, &graph.nodes, graph.slots.raw());
         if let Some(living) = living {
             graph.slots = living.get().0.slots.shared(py)?;
             return Bound::new(py, Self(graph));
@@ -90,19 +87,26 @@ impl TreeSpec {
     }
 }
 
-/// A living spec of this hash whose structure `is_same`.
+/// The living spec that is the same in all that can be seen of it.
 #[inline]
-pub(super) fn find_living(
-    py: Python<'_>,
+pub(super) fn find_living<'py>(
+    py: Python<'py>,
     hash: u64,
-    is_same: impl FnOnce(&Graph) -> bool,
-) -> Option<Bound<'_, TreeSpec>> {
-    LIVING.find(py, hash).filter(|spec| is_same(&spec.get().0))
+    none_is_leaf: bool,
+    nodes: &[Node],
+    slots: &[Option<Raw>],
+) -> Option<Bound<'py, TreeSpec>> {
+    let spec = LIVING.find(py, hash)?;
+    let graph = &spec.get().0;
+    let is_same = graph.none_is_leaf == none_is_leaf
+        && ffi::are_same(&graph.nodes, nodes)
+        && is_same_payload(py, graph.slots.raw(), slots);
+    is_same.then_some(spec)
 }
 
 /// Whether slots without anything that the garbage collector tracks hold the same: the very same objects, or texts or
 /// integers of the same value.
-pub(super) fn is_same_payload(py: Python<'_>, ours: &[Option<Raw>], theirs: &[Option<Raw>]) -> bool {
+fn is_same_payload(py: Python<'_>, ours: &[Option<Raw>], theirs: &[Option<Raw>]) -> bool {
     ffi::are_same(ours, theirs)
         || ours.len() == theirs.len()
             && ours.iter().zip(theirs).all(|pair| match pair {

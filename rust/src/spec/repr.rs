@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::{Graph, Place, entry_of};
 use crate::errors::{no_memory, shorten};
 use crate::limits::{Grow, Interrupts, write};
-use crate::registry::{Manner, Registration};
+use crate::registry::Registration;
 use crate::structure::{Kind, Node};
 
 /// A child's key is printed by its own repr, which takes some steps' time.
@@ -194,18 +194,13 @@ impl Graph {
 
     /// The meta fields of a dataclass, after its data fields: `, name='s')`.
     fn write_meta_fields(&self, py: Python<'_>, node: &Node, text: &mut String) -> PyResult<()> {
-        let values = self.slot(py, node, 1).map(pyo3::Borrowed::to_owned);
-        if let (Some(registration), Some(values)) = (self.registration(py, node), values)
-            && let Manner::Fields { meta, .. } = &registration.get().manner
-        {
-            for (position, (name, value)) in meta.iter().zip(values.try_iter()?).enumerate() {
-                if position > 0 || node.arity > 0 {
-                    write(text, ", ")?;
-                }
-                write(text, &name.bind(py).to_string_lossy())?;
-                write(text, "=")?;
-                write(text, &value?.repr()?.to_string_lossy())?;
+        for (position, (name, value)) in self.meta_fields(py, node).enumerate() {
+            if position > 0 || node.arity > 0 {
+                write(text, ", ")?;
             }
+            write(text, &name.to_string_lossy())?;
+            write(text, "=")?;
+            write(text, &value.repr()?.to_string_lossy())?;
         }
         write(text, ")")?;
         Ok(())

@@ -5,7 +5,7 @@ use pyo3::types::PyTuple;
 
 use super::Graph;
 use super::algebra::shape_error;
-use crate::errors::{Family, KeyPath, error, quote};
+use crate::errors::{Family, KeyPath, counted, error, quote};
 use crate::ffi::{RefVec, tuple_from};
 use crate::limits::{CALL, Grow, Interrupts, Nested};
 use crate::structure::{Cursor, ShapeBuilder, Step};
@@ -127,9 +127,9 @@ impl Graph {
             return Ok(());
         }
         let path = self.path_of_node(py, index);
-        let leaves = if arity == 1 { "leaf" } else { "leaves" };
         let message = format!(
-            "f_node must return the spec of one container with {arity} {leaves} for the node {}, got {}",
+            "f_node must return the spec of one container with {} for the node {}, got {}",
+            counted(arity, "leaf", "leaves"),
             path.place(),
             replacement.excerpt(py)?
         );

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::errors::{Family, KeyPath, add_note, error, quote};
+use crate::errors::{Family, KeyPath, add_note, counted, error, quote};
 use crate::ffi::{self, RefVec};
 use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 use crate::registry::{Manner, Registration};
@@ -161,10 +161,6 @@ fn named<'py>(entries: &Bound<'py, PyAny>, children: usize) -> Result<Bound<'py,
         counted(children, "child", "children")
     );
     Err(Failure::Unfit(Family::Structure, what))
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// `flatten_with_keys_fn` gives pairs of a key and a child.

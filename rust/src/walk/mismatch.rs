@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::errors::{self, Family, KeyPath, quote, show, with_article};
+use crate::errors::{self, Family, KeyPath, class_name, counted, quote, show, with_article};
 use crate::limits::{Grow, Interrupts, gathered};
-use crate::registry::{Class, Manner};
+use crate::registry::Class;
 use crate::spec::{Graph, node_name};
 use crate::structure::Kind;
 use crate::values;
@@ -69,7 +69,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
         Mismatch::Class { index, found } => {
             let expected = expected_node(py, graph, *index);
             let node = &graph.nodes[*index];
-            let class = class_of(found);
+            let class = class_name(&found.get_type());
             let found = if class == node_name(py, node, graph.slots_of(node)) {
                 format!("an instance of another class {class}")
             } else if is_unregistered_subclass(py, graph, *index, found) {
@@ -80,7 +80,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
             (expected, found)
         }
         Mismatch::Length { index, found, length } => {
-            (expected_node(py, graph, *index), sized(graph.nodes[*index].kind, &class_of(found), *length))
+            (expected_node(py, graph, *index), sized(graph.nodes[*index].kind, &class_name(&found.get_type()), *length))
         }
         Mismatch::Keys { index, found, keys } => return describe_keys(py, graph, *index, found, keys),
         Mismatch::Context { index, slot, found, owner } => {
@@ -98,7 +98,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
             let name = with_article(&node_name(py, node, graph.slots_of(node)));
             (
                 format!("{name} with {part} {expected}"),
-                format!("{} with {part} {}", with_article(&class_of(owner)), show(found)),
+                format!("{} with {part} {}", with_article(&class_name(&owner.get_type())), show(found)),
             )
         }
         Mismatch::Deeper { found } => ("a leaf".to_owned(), found_value(found)),
@@ -116,7 +116,7 @@ fn describe_keys(
     let first = node.kind.first_key().unwrap_or(0);
     let expected = gathered(graph.slots_of(node)[first..].iter().flatten().map(|key| key.bind(py).clone()))?;
     let (missing, extra) = (without(&expected, keys)?, without(keys, &expected)?);
-    let name = with_article(&class_of(found));
+    let name = with_article(&class_name(&found.get_type()));
     if missing.is_empty() && extra.is_empty() {
         // The keys before the first one out of place say nothing.
         let pairs = expected.iter().zip(keys);
@@ -147,14 +147,10 @@ fn describe_keys(
 /// The first field of a dataclass that has another meta value, on both sides.
 fn meta_field(py: Python<'_>, graph: &Graph, index: usize, found: &Bound<'_, PyAny>) -> Option<(String, String)> {
     let node = &graph.nodes[index];
-    let registration = graph.registration(py, node)?;
-    let Manner::Fields { meta, .. } = &registration.get().manner else { return None };
-    let expected = graph.slot(py, node, 1)?;
-    let (expected, found) = (expected.cast::<PyTuple>().ok()?, found.cast::<PyTuple>().ok()?);
-    let mut fields = meta.iter().zip(expected.iter().zip(found.iter()));
-    let (field, (one, other)) = fields.find(|(_, (one, other))| !values::equal(one, other).unwrap_or(false))?;
-    let owner = with_article(&registration.get().class_name(py));
-    let side = |value: &Bound<'_, PyAny>| format!("{owner} with {}={}", field.bind(py).to_string_lossy(), show(value));
+    let mut fields = graph.meta_fields(py, node).zip(found.cast::<PyTuple>().ok()?.iter());
+    let ((field, one), other) = fields.find(|((_, one), other)| !values::equal(one, other).unwrap_or(false))?;
+    let owner = with_article(&node_name(py, node, graph.slots_of(node)));
+    let side = |value: &Bound<'_, PyAny>| format!("{owner} with {}={}", field.to_string_lossy(), show(value));
     Some((side(&one), side(&other)))
 }
 
@@ -215,8 +211,7 @@ fn sized(kind: Kind, name: &str, count: usize) -> String {
     match count {
         0 if one == "key" => format!("an empty {name}"),
         0 => format!("{} without {several}", with_article(name)),
-        1 => format!("{} with 1 {one}", with_article(name)),
-        _ => format!("{} with {count} {several}", with_article(name)),
+        _ => format!("{} with {}", with_article(name), counted(count, one, several)),
     }
 }
 
@@ -241,9 +236,5 @@ fn found_value(found: &Bound<'_, PyAny>) -> String {
         _ if found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyList>() => Kind::List,
         _ => return quote(found),
     };
-    found.len().map_or_else(|_| quote(found), |length| sized(kind, &class_of(found), length))
-}
-
-fn class_of(value: &Bound<'_, PyAny>) -> String {
-    value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+    found.len().map_or_else(|_| quote(found), |length| sized(kind, &class_name(&found.get_type()), length))
 }

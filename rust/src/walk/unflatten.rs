@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple
 
 use super::assemble::assemble;
 use super::cursor::MOST_AT_ONCE;
-use crate::errors::{Family, add_note, error, type_error, with_article};
+use crate::errors::{Family, add_note, class_name, counted, error, type_error, with_article};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::limits::{CALL, Grow, Interrupts, Nested, gathered};
 use crate::spec::{Graph, Place, key_path, node_name};
@@ -62,7 +62,7 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
             &format!(
                 "leaves must be an iterable of leaf values in order, got {}: pass a list (of a dict its values, of a set a \
              sorted list)",
-                with_article(leaves.get_type().name()?.to_cow()?.as_ref())
+                with_article(&class_name(&leaves.get_type()))
             ),
         ));
     }
@@ -70,8 +70,7 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
         if leaves.hasattr("__iter__").unwrap_or(true) {
             return raised;
         }
-        let class = leaves.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
-        let (shown, class) = (crate::errors::quote(leaves), with_article(&class));
+        let (shown, class) = (crate::errors::quote(leaves), with_article(&class_name(&leaves.get_type())));
         let found = if shown == class { shown } else { format!("{shown}, {class}") };
         type_error(leaves.py(), &format!("leaves must be an iterable of leaf values, got {found}"))
     };
@@ -92,8 +91,8 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
 
 #[cold]
 fn wrong_count(py: Python<'_>, expected: usize, found: &str) -> PyErr {
-    let leaves = if expected == 1 { "leaf" } else { "leaves" };
-    error(py, Family::LeafCount, None, &format!("expected {expected} {leaves}, got {found}"))
+    let expected = counted(expected, "leaf", "leaves");
+    error(py, Family::LeafCount, None, &format!("expected {expected}, got {found}"))
 }
 
 /// The tree of this structure with the leaves of an argument, which may be any iterable of them.
