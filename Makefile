@@ -10,13 +10,16 @@ PYTHON ?=
 BUILD = release
 # A process for each core, and eight at most, takes tests from the others once it has none left.
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
+# What the tests find installed: test, or core, which leaves out the other libraries.
+WITH = test
 # Handed on to pytest, the benchmarks and the tour: make test ARGS="-k dict -x"
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-checked test-real test-torch asan valgrind sanitize hooks memory-growth \
+.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch asan valgrind sanitize \
+	hooks memory-growth \
 	fuzz fuzz-guided differential lint bench bench-instructions limits clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
@@ -95,12 +98,18 @@ demo: $(VENV)/installed $(VENV)/with-demo
 	@$(VENV)/bin/python examples/tour.py $(if $(WEIGHTS),"$(WEIGHTS)") $(ARGS)
 
 ## test                Rust's tests, then Python's
-test: test-rust $(VENV)/installed $(VENV)/with-test
+test: test-rust test-python
+
+test-python: $(VENV)/installed $(VENV)/with-$(WITH)
 	@$(VENV)/bin/pytest $(PARALLEL) $(ARGS)
 
 ## test-rust           Rust's tests alone
 test-rust: $(VENV)/interpreter
 	@$(VENV)/bin/python .ci/cargo_test.py --workspace --locked --quiet
+
+## test-interpreters   Python's tests on every other supported interpreter of this machine
+test-interpreters: check-machine
+	@"$(python)" .ci/interpreters.py $(VENV)
 
 ## test-checked        the tests on a module with overflow checks and debug assertions
 test-checked: BUILT = checked
