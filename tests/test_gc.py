@@ -208,7 +208,7 @@ def test_repeated_work_does_not_grow_the_heap():
     before = work()
     for _ in range(50):
         work()
-    assert work() - before < 50
+    assert work() - before < 25
 
 
 # --- what the collector is told ---------------------------------------------------------------------------------------

@@ -153,6 +153,26 @@ def test_an_exception_that_takes_no_note_passes_as_it_is(operation):
         operation()
 
 
+def test_its_attributes_are_asked_for_by_the_same_names_each_time():
+    """CPython's cache of look-ups keeps each str that it is asked for: a new one every time would fill it."""
+    asked: list[str] = []
+
+    class Asked(Exception):
+        def __getattribute__(self, name: str) -> Any:
+            asked.append(name)
+            return super().__getattribute__(name)
+
+    def fail(leaf: Any) -> Any:
+        raise Asked
+
+    for _ in range(3):
+        with pytest.raises(Asked):
+            cp.tree_map(fail, {"a": [1]})
+    assert "__notes__" in asked
+    a_third = len(asked) // 3
+    assert all(one is other for one, other in zip(asked[a_third:], asked, strict=False))
+
+
 @pytest.mark.parametrize(
     "call", [cp.tree_map, cp.tree_transpose_map, lambda fn, tree: cp.tree_structure(tree).walk(tree, None, fn)]
 )

@@ -1,6 +1,7 @@
 //! The error family, and the words that say where in a tree something went wrong.
 
 use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -100,8 +101,26 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
     })
 }
 
+/// The attributes of exceptions that are read and set.
+///
+/// CPython's cache of look-ups keeps each str that it is asked for, and knows it by its address: a new one for each look-up
+/// would fill it.
+struct Names<'a, 'py> {
+    path: &'a Bound<'py, PyString>,
+    notes: &'a Bound<'py, PyString>,
+    add_note: &'a Bound<'py, PyString>,
+}
+
+impl<'a, 'py> Names<'a, 'py> {
+    fn get(py: Python<'py>) -> Self {
+        Self { path: intern!(py, "path"), notes: intern!(py, "__notes__"), add_note: intern!(py, "add_note") }
+    }
+}
+
 /// Adds the classes of the family to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // An error may be about memory, so what it takes is made before.
+    Names::get(module.py());
     for (member, cls) in MEMBERS.iter().zip(classes(module.py())?) {
         module.add(member.name, cls)?;
     }
@@ -223,7 +242,7 @@ pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, mess
         let cls = classes(py)?[family as usize].bind(py);
         let instance = cls.call1((text_of(py, message)?,))?;
         if let Some(path) = path.and_then(KeyPath::full) {
-            instance.setattr(text_of(py, "path")?, text_of(py, path)?)?;
+            instance.setattr(Names::get(py).path, text_of(py, path)?)?;
         }
         Ok(PyErr::from_value(instance))
     };
@@ -251,7 +270,7 @@ fn has_room(bytes: usize) -> bool {
     has_room
 }
 
-/// A str, or a `MemoryError`: `PyString::new` and `intern` panic, and an error may be about memory.
+/// A str, or a `MemoryError`: `PyString::new` panics, and an error may be about memory.
 fn text_of<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     PyString::from_bytes(py, text.as_bytes())
 }
@@ -274,7 +293,7 @@ pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: impl FnOnce() -> Str
 const MOST_NOTES: usize = 8;
 
 fn notes_of<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyList>> {
-    let notes = value.getattr(text_of(value.py(), "__notes__").ok()?).ok()?;
+    let notes = value.getattr(Names::get(value.py()).notes).ok()?;
     notes.cast_into_exact::<PyList>().ok()
 }
 
@@ -285,14 +304,14 @@ fn attach_note(value: &Bound<'_, PyAny>, note: &str) -> PyResult<()> {
     if notes_of(value).is_some_and(is_last) {
         return Ok(());
     }
-    if value.hasattr(text_of(py, "add_note")?)? {
-        value.call_method1(text_of(py, "add_note")?, (text_of(py, note)?,))?;
+    let names = Names::get(py);
+    if value.hasattr(names.add_note)? {
+        value.call_method1(names.add_note, (text_of(py, note)?,))?;
         return Ok(());
     }
     // Python 3.10 has no `add_note`; tools that print notes read `__notes__`.
-    let name = text_of(py, "__notes__")?;
-    match value.getattr(&name) {
+    match value.getattr(names.notes) {
         Ok(notes) => notes.cast::<PyList>()?.append(text_of(py, note)?),
-        Err(_) => value.setattr(name, PyList::new(py, [text_of(py, note)?])?),
+        Err(_) => value.setattr(names.notes, PyList::new(py, [text_of(py, note)?])?),
     }
 }

@@ -1,5 +1,6 @@
 //! Specs and registrations as values in contexts.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::registry::Registration;
@@ -30,6 +31,13 @@ fn own_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, P
         return spec.get().0.parts(value.py()).map(Some);
     }
     let Ok(registration) = value.cast_exact::<Registration>() else { return Ok(None) };
-    let names = ["cls", "namespace", "kind", "data_fields", "meta_fields"];
-    names.iter().map(|name| registration.getattr(*name)).collect::<PyResult<_>>().map(Some)
+    let py = value.py();
+    let names = [
+        intern!(py, "cls"),
+        intern!(py, "namespace"),
+        intern!(py, "kind"),
+        intern!(py, "data_fields"),
+        intern!(py, "meta_fields"),
+    ];
+    names.iter().map(|name| registration.getattr(name)).collect::<PyResult<_>>().map(Some)
 }

@@ -412,7 +412,7 @@ impl TreeSpec {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let load = py.import("clika_pytree._native")?.getattr("treespec_from_state")?;
+        let load = py.import("clika_pytree._native")?.getattr(intern!(py, "treespec_from_state"))?;
         let arguments = (slf.get().0.state(py)?, slf.get().0.namedtuple_fields(py)?);
         (load, arguments).into_pyobject(py)
     }

@@ -1,6 +1,7 @@
 //! One registered class.
 
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
@@ -240,7 +241,7 @@ impl Registration {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let load = py.import("clika_pytree._native")?.getattr("registered")?;
+        let load = py.import("clika_pytree._native")?.getattr(intern!(py, "registered"))?;
         let record = slf.get();
         (load, (&record.cls, &record.namespace, record.data_fields(py)?, record.meta_fields(py)?)).into_pyobject(py)
     }

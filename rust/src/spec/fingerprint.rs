@@ -184,7 +184,7 @@ fn found_by_name<'py>(module: &Bound<'py, PyAny>, qualname: &Bound<'py, PyAny>) 
         found => found?,
     };
     for part in qualname.str()?.to_string_lossy().split('.') {
-        match found.getattr_opt(PyString::new(py, part))? {
+        match found.getattr_opt(PyString::intern(py, part))? {
             Some(next) => found = next,
             None => return Ok(None),
         }

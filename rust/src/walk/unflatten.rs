@@ -1,6 +1,7 @@
 //! Putting a tree together.
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
@@ -67,7 +68,7 @@ fn refs_of(leaves: &Bound<'_, PyAny>, wanted: usize) -> PyResult<RefVec> {
         ));
     }
     let no_iterable = |raised: PyErr| {
-        if leaves.hasattr("__iter__").unwrap_or(true) {
+        if leaves.hasattr(intern!(leaves.py(), "__iter__")).unwrap_or(true) {
             return raised;
         }
         let (shown, class) = (crate::errors::quote(leaves), with_article(&class_name(&leaves.get_type())));
