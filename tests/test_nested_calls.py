@@ -5,6 +5,8 @@ Each case runs in a process of its own: what it guards against is the end of the
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from helpers import run_python
 
@@ -63,6 +65,9 @@ CALLS = {
     "walk, f_leaf": "call = lambda leaf=0: one.walk([0], None, call)",
 }
 
+# CPython 3.12 counts what C calls apart from what Python calls, and allows 1500 of it whatever limit is set.
+SAID = ["calls inside one another", *["maximum recursion depth exceeded"] * (sys.version_info[:2] == (3, 12))]
+
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_calls_without_end_are_an_error(call):
@@ -70,7 +75,7 @@ def test_calls_without_end_are_an_error(call):
         f"{PREAMBLE}\n{call}\n"
         "for _ in range(3):\n"
         "    try: call()\n"
-        "    except RecursionError as error: assert 'calls inside one another' in str(error), error\n"
+        f"    except RecursionError as error: assert any(said in str(error) for said in {SAID}), error\n"
         "    else: raise AssertionError\n"
         "assert cp.tree_map(lambda x: x + 1, {'a': [1]}) == {'a': [2]}\n"
     )

@@ -256,7 +256,9 @@ CHAINS = {
 
 @pytest.mark.parametrize("step", CHAINS.values(), ids=CHAINS)
 def test_other_objects_in_chains_are_freed_without_recursion(step):
-    check(f"held = None\nfor _ in range({HELD}):\n    {step}\ndel held\n", small_stack=True)
+    # Errors are freed by CPython alone; 3.13 takes half a megabyte of stack for a chain of them.
+    small_stack = "Error" not in step
+    check(f"held = None\nfor _ in range({HELD}):\n    {step}\ndel held\n", small_stack=small_stack)
 
 
 @pytest.mark.parametrize("ends", ["with its context", "one by one", "with the outermost"])
