@@ -19,7 +19,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, key_text, leaf_text, listed
 
 from .difference import Difference, TreeDiff, Ways
-from .flat_tree import MAPPINGS, SEQUENCES, FlatTree, only
+from .flat_tree import MAPPINGS, SEQUENCES, FlatTree, number_in, only
 from .values import by_module, children_text, full_name, leaf_difference, stranger_text, value_difference
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def structure_numbers(tree: FlatTree, numbers: dict[Any, int]) -> array[int]:
         number = number_of((kind, own_values(tree, node), tuple(below)), numbers)
         if number is None:
             own = tuple(map(id, tree.own_slots(node)[:2]))
-            number = numbers.setdefault((kind, own, tuple(below)), len(numbers) + 1)
+            number = number_in(numbers, (kind, own, tuple(below)))
         found[node] = number
         finished.append(number)
     return found
@@ -301,7 +301,9 @@ def structure_numbers(tree: FlatTree, numbers: dict[Any, int]) -> array[int]:
 def number_of(mark: Any, numbers: dict[Any, int]) -> int | None:
     """The number of a structure; None where its context can't be compared."""
     try:
-        return numbers.setdefault(mark, len(numbers) + 1)
+        return number_in(numbers, mark)
+    except MemoryError:
+        raise
     except Exception:
         return None
 

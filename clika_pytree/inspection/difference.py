@@ -141,16 +141,17 @@ class TreeDiff(tuple[Difference, ...]):
 def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[str, int]]:
     """The lines to print, each with how many differences it stands for."""
     import re
+    from collections import defaultdict
 
     split = re.compile("([0-9]{1,9})").split
     # What differs where, the numbers of the path left out, and the paths that this stands for.
-    rows: dict[Any, list[list[str]]] = {}
+    rows: dict[Any, list[list[str]]] = defaultdict(list)
     marks: list[Any] = []
     for number, difference in enumerate(differences):
         path = difference.last_keys(DEEPEST_FOLDED + 1)
         pieces = split("\0".join(map(key_text, path))) if len(path) <= DEEPEST_FOLDED else [str(number)]
         marks.append((difference.what(), *pieces[::2]))
-        rows.setdefault(marks[-1], []).append(pieces)
+        rows[marks[-1]].append(pieces)
     for difference, mark in zip(differences, marks, strict=True):
         row = rows[mark]
         pattern = folded(row) if row else None

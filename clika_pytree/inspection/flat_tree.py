@@ -135,6 +135,15 @@ def only(cls: type, values: Sequence[Any]) -> bool:
     return set(map(id, map(type, values))) <= {id(cls)}
 
 
+def number_in(numbers: dict[Any, int], mark: Any) -> int:
+    """The number of a mark, a new one for a new mark."""
+    # Not `setdefault`, which in CPython 3.13.0 goes on where there is no memory for the entry (python/cpython#109700).
+    number = numbers.get(mark)
+    if number is None:
+        number = numbers[mark] = len(numbers) + 1
+    return number
+
+
 def ends_of(kinds: bytes, arities: array[int]) -> array[int]:
     """For every node the number of the first one behind it and all that is below it."""
     from array import array

@@ -8,7 +8,7 @@ from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PATH_ENDS, PLAIN, array_facts, class_of, key_text, short_name
 
-from .flat_tree import MAPPINGS, FlatTree, only
+from .flat_tree import MAPPINGS, FlatTree, number_in, only
 from .folding import folded, text_of_group
 from .table import SummaryRow, Totals, TreeSummary
 
@@ -127,7 +127,7 @@ class Survey:
 
         def look_of(leaf: Any) -> int:
             facts = self.facts_of(leaf)
-            look = self.numbers.setdefault(facts, len(self.numbers) + 1)
+            look = number_in(self.numbers, facts)
             self.leaves[look] = facts
             if id(class_of(leaf)) in PLAIN:  # instances of these have no attributes of their own
                 by_type[id(class_of(leaf))] = look
@@ -156,9 +156,8 @@ class Survey:
         elif kind == CUSTOM:
             make, entries = tree.names(node)
             names = entries if type(entries) is range else tuple([key_text(make(entry)) for entry in entries])
-        look = self.numbers.setdefault(
-            (kind, id(tree.class_of(node)) if kind >= NAMEDTUPLE else None, names, tuple(runs)), len(self.numbers) + 1
-        )
+        mark = (kind, id(tree.class_of(node)) if kind >= NAMEDTUPLE else None, names, tuple(runs))
+        look = number_in(self.numbers, mark)
         if look not in self.nodes:
             _, names = tree.names(node)
             groups = folded(runs, None if type(names) is range else names)
