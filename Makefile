@@ -19,8 +19,8 @@ ARGS ?=
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch asan valgrind sanitize \
-	hooks memory-growth \
-	fuzz fuzz-guided differential lint bench bench-instructions limits clean check-machine check-lint FORCE
+	hooks memory-growth fuzz fuzz-guided differential lint bench bench-instructions limits clean check-machine check-lint \
+	FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 

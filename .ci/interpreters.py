@@ -1,7 +1,7 @@
-"""Run Python's tests on every supported interpreter of this machine, each in an environment of its own.
+"""Run Python's tests on every other supported interpreter of this machine, each in an environment of its own.
 
-`interpreters.py .venv` leaves out the Python of `.venv`, which `make test` uses, and makes `.venv-3.12` and so on.
-Looked for are `python3.12` on the path and pyenv's versions; pyproject.toml lists what is supported.
+`interpreters.py .venv` makes `.venv-3.12` and so on. The Python that runs this is left to `make test`. Looked for are
+`python3.12` on the path and pyenv's versions; pyproject.toml lists what is supported.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+# Of a CPython with a GIL that can make an environment; others say nothing, or fail.
 DESCRIBE = (
-    "import platform, sys, sysconfig; sys.implementation.name == 'cpython' and "
+    "import ensurepip, platform, sys, sysconfig, venv; sys.implementation.name == 'cpython' and "
     "not sysconfig.get_config_var('Py_GIL_DISABLED') and print(platform.python_version())"
 )
 
 
 def supported() -> list[str]:
+    """`3.10` and so on."""
     classifiers = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text())
     assert classifiers
     return classifiers
 
 
 def version_of(program: Path | str) -> str:
-    """The version of a CPython with a GIL, else nothing: a shim of pyenv's may stand for no interpreter at all."""
+    """The version of an interpreter that will do, else nothing: a shim of pyenv's may stand for none at all."""
     try:
         done = subprocess.run([program, "-c", DESCRIBE], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -38,14 +40,17 @@ def version_of(program: Path | str) -> str:
 
 
 def candidates(minor: str) -> Iterator[Path | str]:
+    """What is on the path, then what pyenv has: releases before what comes before them, the newest first."""
     if on_path := shutil.which(f"python{minor}"):
         yield on_path
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")
-    yield from sorted(versions.glob(f"{minor}.*/bin/python"), key=numbers, reverse=True)
+    found = [path for path in versions.glob(f"{minor}[.-]*") if (path / "bin" / "python").exists()]
+    found.sort(key=lambda path: (path.name.replace(".", "").isdigit(), numbers(path.name)), reverse=True)
+    yield from (path / "bin" / "python" for path in found)
 
 
-def numbers(path: Path) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", str(path))]
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
 
 
 def find(minor: str) -> tuple[str, str] | None:
@@ -58,27 +63,27 @@ def find(minor: str) -> tuple[str, str] | None:
 
 
 def run_tests(minor: str, program: str, venv: str) -> bool:
+    # What make was given, ARGS for one, is handed on by the environment; what is named here goes before it.
     command = ["make", "--no-print-directory", "test-python", "WITH=core", f"VENV={venv}-{minor}", f"PYTHON={program}"]
     return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 
 def main() -> None:
     venv = sys.argv[1]
-    own = version_of(ROOT / venv / "bin" / "python")
+    own = "{}.{}".format(*sys.version_info)
     rows, failed = [], False
     for minor in supported():
-        found = find(minor)
-        if own.startswith(f"{minor}."):
-            rows.append((minor, f"{own} is the Python of {venv}, for `make test`"))
-        elif found is None:
-            rows.append((minor, "not on this machine"))
-        else:
+        if minor == own:
+            rows.append((minor, "left to `make test`"))
+        elif found := find(minor):
             program, version = found
             print(f"\n--- Python {version}: {program}", flush=True)
             begun = time.monotonic()
             passed = run_tests(minor, program, venv)
             failed |= not passed
             rows.append((minor, f"{version} {'passed' if passed else 'FAILED'} in {time.monotonic() - begun:.0f} s"))
+        else:
+            rows.append((minor, "none here that has a GIL and the venv module"))
     print("\nInterpreters:")
     for minor, row in rows:
         print(f"  Python {minor:5} {row}")
