@@ -195,6 +195,15 @@ def test_leaves_that_cannot_be_compared() -> None:
     assert "can't be compared (RuntimeError: ==)" in difference.b
 
 
+def test_the_end_of_memory_is_not_taken_for_a_context_that_cant_be_compared():
+    class Costly:
+        def __hash__(self) -> int:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        cp.tree_diff([Tagged(1, 2, Costly())], [Tagged(1, 2, Costly())])
+
+
 def test_a_context_that_cannot_be_compared_is_a_difference() -> None:
     (difference,) = cp.tree_diff([Tagged(1, 2, np.zeros(2))], [Tagged(1, 2, np.zeros(2))])
     assert difference.kind == "context"
