@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from helpers import SLOWDOWN
 from large import IN_PYTHON, NOT_FOR, OPERATIONS, TREES
 
 import clika_pytree as cp
 
-QUICK = 0.05
-SOON = 0.2
+QUICK = 0.05 * SLOWDOWN
+SOON = 0.2 * SLOWDOWN
 
 
 @pytest.fixture(autouse=True)
