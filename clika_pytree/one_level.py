@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ._native import PyTreeValueError, TreeSpec, is_registered, tree_flatten, tree_leaves
+from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, is_registered, tree_flatten, tree_leaves
 from .namedtuples import is_namedtuple_class
-from .registration import described
+from .registration import check_callable, described
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def tree_flatten_one_level(
 
     Raises:
         PyTreeValueError: (a `ValueError`) it is a leaf.
+        PyTreeTypeError: (a `TypeError`) `is_leaf` is no function.
 
     Example:
         >>> from clika_pytree import pytree
@@ -40,6 +41,8 @@ def tree_flatten_one_level(
         >>> children, spec, spec.entries()
         ([[1, 2], 3], TreeSpec({'a': *, 'b': *}), ['a', 'b'])
     """
+    if is_leaf is not None:
+        check_callable("tree_flatten_one_level()", "is_leaf", is_leaf)
     # The root is asked about first, and all that is asked about later is below it.
     answers = iter((is_leaf is not None and bool(is_leaf(tree)),))
     children, spec = tree_flatten(tree, lambda _: next(answers, True), none_is_leaf=none_is_leaf, namespace=namespace)
@@ -63,6 +66,9 @@ def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True
     Returns:
         True or False.
 
+    Raises:
+        PyTreeTypeError: (a `TypeError`) `is_leaf` is no function.
+
     Example:
         >>> from clika_pytree import pytree
         >>> pytree.tree_is_leaf(1), pytree.tree_is_leaf([1]), pytree.tree_is_leaf([])
@@ -70,8 +76,10 @@ def tree_is_leaf(tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True
         >>> pytree.tree_is_leaf(None), pytree.tree_is_leaf(None, none_is_leaf=False)
         (True, False)
     """
-    if is_leaf is not None and is_leaf(tree):
-        return True
+    if is_leaf is not None:
+        check_callable("tree_is_leaf()", "is_leaf", is_leaf)
+        if is_leaf(tree):
+            return True
     if tree is None:
         return none_is_leaf
     cls = class_of(tree)
@@ -92,12 +100,17 @@ def all_leaves(
     Returns:
         True or False; True for none at all.
 
+    Raises:
+        PyTreeTypeError: (a `TypeError`) it can't be iterated over, or `is_leaf` is no function.
+
     Example:
         >>> from clika_pytree import pytree
         >>> tree = {"a": 1, "b": [2]}
         >>> pytree.all_leaves(pytree.tree_leaves(tree)), pytree.all_leaves(tree.values())
         (True, False)
     """
+    if not hasattr(iterable, "__iter__"):
+        raise PyTreeTypeError(f"all_leaves() expects an iterable of objects, got {described(iterable)}")
     for obj in iterable:  # noqa: SIM110  (a StopIteration from `is_leaf` would change its type in a generator)
         if not tree_is_leaf(obj, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace):
             return False

@@ -301,6 +301,8 @@ def tree_max(
         >>> pytree.tree_max([], default=0)
         0
     """
+    if key is not None:
+        check_callable("tree_max()", "key", key)
     leaves = tree_iter(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
     return found("tree_max()", max(leaves, default=MISSING, key=key), default)
 
@@ -335,6 +337,8 @@ def tree_min(
         >>> pytree.tree_min({"a": "pear", "b": ["fig", "apple"]}, key=len)
         'fig'
     """
+    if key is not None:
+        check_callable("tree_min()", "key", key)
     leaves = tree_iter(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
     return found("tree_min()", min(leaves, default=MISSING, key=key), default)
 

@@ -76,7 +76,7 @@ def treespec_list(children: Specs = (), *, none_is_leaf: bool | None = None) -> 
         The structure.
 
     Raises:
-        PyTreeTypeError: A child is not a TreeSpec.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -84,7 +84,7 @@ def treespec_list(children: Specs = (), *, none_is_leaf: bool | None = None) -> 
         >>> pytree.treespec_list([pytree.treespec_leaf(), pytree.tree_structure((1, 2))])
         TreeSpec([*, (*, *)])
     """
-    return grafted("treespec_list()", list(children), none_is_leaf)
+    return grafted("treespec_list()", listed("treespec_list()", children), none_is_leaf)
 
 
 def treespec_tuple(children: Specs = (), *, none_is_leaf: bool | None = None) -> TreeSpec:
@@ -98,7 +98,7 @@ def treespec_tuple(children: Specs = (), *, none_is_leaf: bool | None = None) ->
         The structure.
 
     Raises:
-        PyTreeTypeError: A child is not a TreeSpec.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -106,7 +106,7 @@ def treespec_tuple(children: Specs = (), *, none_is_leaf: bool | None = None) ->
         >>> pytree.treespec_tuple([pytree.treespec_leaf()] * 2)
         TreeSpec((*, *))
     """
-    return grafted("treespec_tuple()", tuple(children), none_is_leaf)
+    return grafted("treespec_tuple()", tuple(listed("treespec_tuple()", children)), none_is_leaf)
 
 
 def treespec_dict(mapping: SpecMapping = (), /, *, none_is_leaf: bool | None = None, **kwargs: TreeSpec) -> TreeSpec:
@@ -121,7 +121,7 @@ def treespec_dict(mapping: SpecMapping = (), /, *, none_is_leaf: bool | None = N
         The structure.
 
     Raises:
-        PyTreeTypeError: A child is not a TreeSpec.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -130,7 +130,7 @@ def treespec_dict(mapping: SpecMapping = (), /, *, none_is_leaf: bool | None = N
         >>> pytree.treespec_dict({1: leaf}, b=leaf)
         TreeSpec({1: *, 'b': *})
     """
-    return grafted("treespec_dict()", dict(mapping, **kwargs), none_is_leaf)
+    return grafted("treespec_dict()", paired("treespec_dict()", mapping, kwargs), none_is_leaf)
 
 
 def treespec_ordereddict(
@@ -147,7 +147,7 @@ def treespec_ordereddict(
         The structure.
 
     Raises:
-        PyTreeTypeError: A child is not a TreeSpec.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -157,7 +157,8 @@ def treespec_ordereddict(
     """
     from collections import OrderedDict
 
-    return grafted("treespec_ordereddict()", OrderedDict(mapping, **kwargs), none_is_leaf)
+    made = OrderedDict(paired("treespec_ordereddict()", mapping, kwargs))
+    return grafted("treespec_ordereddict()", made, none_is_leaf)
 
 
 def treespec_defaultdict(
@@ -192,7 +193,8 @@ def treespec_defaultdict(
 
     if default_factory is not None:
         check_callable("treespec_defaultdict()", "default_factory", default_factory)
-    return grafted("treespec_defaultdict()", defaultdict(default_factory, mapping, **kwargs), none_is_leaf)
+    made = defaultdict(default_factory, paired("treespec_defaultdict()", mapping, kwargs))
+    return grafted("treespec_defaultdict()", made, none_is_leaf)
 
 
 def treespec_deque(children: Specs = (), maxlen: int | None = None, *, none_is_leaf: bool | None = None) -> TreeSpec:
@@ -207,7 +209,7 @@ def treespec_deque(children: Specs = (), maxlen: int | None = None, *, none_is_l
         The structure.
 
     Raises:
-        PyTreeTypeError: A child is not a TreeSpec.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or `maxlen` is no number of items.
         PyTreeValueError: (a `ValueError`) more children than `maxlen`.
         StructureError: Structures that read None in two ways.
 
@@ -218,7 +220,9 @@ def treespec_deque(children: Specs = (), maxlen: int | None = None, *, none_is_l
     """
     from collections import deque
 
-    items = list(children)
+    items = listed("treespec_deque()", children)
+    if maxlen is not None and not isinstance(maxlen, int):
+        raise PyTreeTypeError(f"treespec_deque() expects a number of items or None as maxlen, got {described(maxlen)}")
     made = deque(items, maxlen)
     if len(made) < len(items):
         raise PyTreeValueError(f"treespec_deque() got {len(items)} children for a deque of at most {maxlen}")
@@ -279,6 +283,24 @@ def treespec_from_collection(
         TreeSpec({'a': (*, *), 'b': [(*, *), *]})
     """
     return grafted("treespec_from_collection()", collection, none_is_leaf, namespace)
+
+
+def listed(caller: str, children: Any) -> list[Any]:
+    if not hasattr(children, "__iter__"):
+        raise PyTreeTypeError(
+            f"{caller} expects an iterable of TreeSpecs, one for each child, got {described(children)}"
+        )
+    return list(children)
+
+
+def paired(caller: str, mapping: Any, more: Mapping[str, Any]) -> dict[Any, Any]:
+    """What `dict` makes of them; an exception of the mapping's own methods passes."""
+    if hasattr(mapping, "keys"):
+        return dict(mapping, **more)
+    pairs = list(mapping) if hasattr(mapping, "__iter__") else [mapping]
+    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise PyTreeTypeError(f"{caller} expects a mapping, or pairs of a key and a TreeSpec, got {described(mapping)}")
+    return dict(pairs, **more)
 
 
 def grafted(caller: str, tree: Any, none_is_leaf: bool | None, namespace: Namespace = "") -> TreeSpec:

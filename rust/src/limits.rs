@@ -91,6 +91,15 @@ pub(crate) fn gathered<T>(items: impl IntoIterator<Item = T>) -> PyResult<Vec<T>
     Ok(gathered)
 }
 
+/// The results of an iterator as a `Vec`, up to the first failure.
+pub(crate) fn all_of<T>(results: impl IntoIterator<Item = PyResult<T>>) -> PyResult<Vec<T>> {
+    let mut all = Vec::new();
+    for result in results {
+        all.grow(result?)?;
+    }
+    Ok(all)
+}
+
 /// A copy of just the size of its items.
 pub(crate) fn exactly<T: Copy>(items: &[T]) -> PyResult<Box<[T]>> {
     let mut copy = Vec::new();
@@ -160,6 +169,14 @@ pub(crate) fn check_memory(level: usize) -> PyResult<()> {
         std::hint::black_box(headroom);
     }
     Ok(())
+}
+
+/// The parts as one text.
+pub(crate) fn joined(parts: &[&str]) -> PyResult<String> {
+    let mut text = String::new();
+    text.try_reserve_exact(parts.iter().map(|part| part.len()).sum()).map_err(no_memory)?;
+    text.extend(parts.iter().copied());
+    Ok(text)
 }
 
 /// Adds to a text.

@@ -1,6 +1,7 @@
 //! What other modules have, without loading them.
 
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -17,4 +18,10 @@ pub(crate) fn loaded<'py>(
     }
     drop(PyErr::take(py));
     Ok(None)
+}
+
+/// What the module that this is has under a name, for a pickle.
+pub(crate) fn native<'py>(name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    let py = name.py();
+    py.import(intern!(py, "clika_pytree._native"))?.getattr(name)
 }

@@ -270,6 +270,12 @@ impl RefVec {
         Self { items }
     }
 
+    /// How many more entries fit without asking for memory.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.items.capacity() - self.items.len()
+    }
+
     /// How many entries fit without asking for memory.
     pub(crate) fn capacity(&self) -> usize {
         self.items.capacity()

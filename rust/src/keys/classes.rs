@@ -9,7 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
 use super::text::{is_identifier, text_of_key};
+use crate::errors::text_of;
 use crate::ffi::{self, Link};
+use crate::limits::joined;
 use crate::structure::Mixer;
 use crate::values::{self, Unusable};
 
@@ -83,18 +85,19 @@ macro_rules! key_class {
                 Ok(mixer.finish())
             }
 
-            fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+            fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
                 let value = self.$field.bound(py).repr()?;
-                Ok(format!("{}({}={})", stringify!($class), stringify!($field), value.to_string_lossy()))
+                let opening = concat!(stringify!($class), "(", stringify!($field), "=");
+                text_of(py, &joined(&[opening, &value.to_string_lossy(), ")"])?)
             }
 
-            fn __str__(slf: &Bound<'_, Self>) -> PyResult<String> {
-                text_of_key(slf.as_any())
+            fn __str__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyString>> {
+                text_of(slf.py(), &text_of_key(slf.as_any())?)
             }
 
             fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
                 let py = slf.py();
-                (slf.get_type(), (slf.get().$field.bound(py),)).into_pyobject(py)
+                ffi::pair(slf.get_type(), ffi::tuple_of_all(py, &[slf.get().$field.bound(py)])?)
             }
 
             fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -1,10 +1,12 @@
 //! How keys are written.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyString, PyTuple};
 
 use super::classes::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
+use crate::errors::{no_memory, quote, type_error};
 use crate::limits::{self, Grow, Nested};
 
 /// The text of a key as an index expression: `[0]`, `['a']`, `.x`, `[<flat index 0>]`.
@@ -17,16 +19,16 @@ pub(crate) fn text_of_key(key: &Bound<'_, PyAny>) -> PyResult<String> {
         return text_of_value(&key.get().idx.bound(py));
     }
     if let Ok(key) = key.cast_exact::<GetAttrKey>() {
-        return Ok(format!(".{}", key.get().name.bound(py).str()?.to_string_lossy()));
+        return limits::joined(&[".", &key.get().name.bound(py).str()?.to_string_lossy()]);
     }
     if let Ok(key) = key.cast_exact::<DataclassKey>() {
-        return Ok(format!(".{}", key.get().name.bound(py).str()?.to_string_lossy()));
+        return limits::joined(&[".", &key.get().name.bound(py).str()?.to_string_lossy()]);
     }
     if let Ok(key) = key.cast_exact::<FlattenedIndexKey>() {
-        return Ok(format!("[<flat index {}>]", key.get().key.bound(py).str()?.to_string_lossy()));
+        return limits::joined(&["[<flat index ", &key.get().key.bound(py).str()?.to_string_lossy(), ">]"]);
     }
     // A key of another library, which says itself how it is written.
-    Ok(key.str()?.to_string_lossy().into_owned())
+    limits::joined(&[&key.str()?.to_string_lossy()])
 }
 
 /// What a key holds, alone: `0`, `a`, `x`.
@@ -35,10 +37,10 @@ fn bare_text_of_key(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let name = [intern!(py, "key"), intern!(py, "idx"), intern!(py, "name")];
     for name in name {
         if let Some(value) = key.getattr_opt(name)? {
-            return Ok(value.str()?.to_string_lossy().into_owned());
+            return limits::joined(&[&value.str()?.to_string_lossy()]);
         }
     }
-    Ok(key.str()?.to_string_lossy().into_owned())
+    limits::joined(&[&key.str()?.to_string_lossy()])
 }
 
 /// A path as text; with `simple` only what the keys hold, with `separator` between them.
@@ -48,7 +50,13 @@ pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> 
         if simple { bare_text_of_key(&key) } else { text_of_key(&key) }
     };
     let mut text = String::new();
-    for (number, key) in path.try_iter()?.enumerate() {
+    let keys = path.try_iter().map_err(|raised| {
+        if !raised.is_instance_of::<PyTypeError>(path.py()) {
+            return raised;
+        }
+        type_error(path.py(), &format!("keystr() expects a path, which is a tuple of keys, got {}", quote(path)))
+    });
+    for (number, key) in keys?.enumerate() {
         limits::write(&mut text, if number == 0 { "" } else { separator })?;
         limits::write(&mut text, &write(key)?)?;
     }
@@ -60,11 +68,12 @@ pub(crate) fn text_of_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_exact_instance_of::<PyString>() || is_plain(value) {
         let mut text = String::from("[");
         write_plain(value, &mut text)?;
-        text.push(']');
+        limits::write(&mut text, "]")?;
         return Ok(text);
     }
     let _nested = Nested::enter()?;
-    Ok(format!("[<{} {}>]", value.get_type().name()?, value.repr()?.to_string_lossy()))
+    let (class, repr) = (value.get_type().name()?, value.repr()?);
+    limits::joined(&["[<", &class.to_string_lossy(), " ", &repr.to_string_lossy(), ">]"])
 }
 
 /// Whether a str can stand behind a dot.
@@ -81,24 +90,24 @@ fn write_plain(value: &Bound<'_, PyAny>, text: &mut String) -> PyResult<()> {
     let mut open: Vec<(Bound<'_, PyTuple>, usize)> = Vec::new();
     loop {
         if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-            text.push('(');
-            open.push((tuple.clone(), 0));
+            limits::write(text, "(")?;
+            open.grow((tuple.clone(), 0))?;
         } else if let Ok(string) = value.cast_exact::<PyString>() {
             write_str(string, text)?;
         } else {
-            text.push_str(&value.repr()?.to_string_lossy());
+            limits::write(text, &value.repr()?.to_string_lossy())?;
         }
         loop {
             let Some((tuple, next)) = open.last_mut() else { return Ok(()) };
             if let Ok(item) = tuple.get_item(*next) {
                 if *next > 0 {
-                    text.push_str(", ");
+                    limits::write(text, ", ")?;
                 }
                 *next += 1;
                 value = item;
                 break;
             }
-            text.push_str(if *next == 1 { ",)" } else { ")" });
+            limits::write(text, if *next == 1 { ",)" } else { ")" })?;
             open.pop();
         }
     }
@@ -108,24 +117,23 @@ fn write_plain(value: &Bound<'_, PyAny>, text: &mut String) -> PyResult<()> {
 fn write_str(string: &Bound<'_, PyString>, text: &mut String) -> PyResult<()> {
     if let Ok(string) = string.to_str() {
         if string.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'\'' && byte != b'\\') {
-            text.extend(["'", string, "'"]);
-        } else {
-            write_codes(string.chars().map(u32::from), text);
+            return ["'", string, "'"].into_iter().try_for_each(|part| limits::write(text, part));
         }
-        return Ok(());
+        return write_codes(string.chars().map(u32::from), text);
     }
     // Lone surrogates.
     let bytes = string.call_method1(intern!(string.py(), "encode"), ("utf-32-le", "surrogatepass"))?;
     let codes = bytes.cast::<PyBytes>()?.as_bytes().chunks_exact(4);
-    write_codes(codes.map(|code| u32::from_le_bytes([code[0], code[1], code[2], code[3]])), text);
-    Ok(())
+    write_codes(codes.map(|code| u32::from_le_bytes([code[0], code[1], code[2], code[3]])), text)
 }
 
-fn write_codes(codes: impl Iterator<Item = u32> + Clone, text: &mut String) {
+fn write_codes(codes: impl Iterator<Item = u32> + Clone, text: &mut String) -> PyResult<()> {
     let has = |quote: char| codes.clone().any(|code| code == u32::from(quote));
     let quote = if has('\'') && !has('"') { '"' } else { '\'' };
+    text.try_reserve(2).map_err(no_memory)?;
     text.push(quote);
     for code in codes {
+        text.try_reserve(LONGEST_ESCAPE + 1).map_err(no_memory)?;
         match char::from_u32(code) {
             Some(char) if char == quote || char == '\\' => text.extend(['\\', char]),
             Some('\n') => text.push_str("\\n"),
@@ -138,7 +146,11 @@ fn write_codes(codes: impl Iterator<Item = u32> + Clone, text: &mut String) {
         }
     }
     text.push(quote);
+    Ok(())
 }
+
+/// The bytes of `\U0001f600`.
+const LONGEST_ESCAPE: usize = 10;
 
 fn write_escape(text: &mut String, letter: char, code: u32, digits: u32) {
     text.extend(['\\', letter]);

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::errors::{quote, type_error};
+use crate::ffi::pair;
 use crate::spec::TreeSpec;
 use crate::walk::{self, Filter, Rules, TreeIter};
 
@@ -33,10 +34,10 @@ pub(crate) fn tree_flatten<'py>(
     is_leaf: Option<&Bound<'py, PyAny>>,
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyList>, Bound<'py, TreeSpec>)> {
+) -> PyResult<Bound<'py, PyTuple>> {
     let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
     let (leaves, structure) = walk::flatten(tree, rules)?;
-    Ok((leaves, structure.into_spec(tree.py())?))
+    pair(leaves, structure.into_spec(tree.py())?)
 }
 
 /// The leaves of a tree, as a list. Arguments and exceptions are those of `tree_flatten`.

@@ -3,6 +3,7 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use crate::limits::all_of;
 use crate::registry::Registration;
 use crate::spec::TreeSpec;
 use crate::values::{OwnHash, OwnObjects};
@@ -39,5 +40,5 @@ fn own_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, P
         intern!(py, "data_fields"),
         intern!(py, "meta_fields"),
     ];
-    names.iter().map(|name| registration.getattr(name)).collect::<PyResult<_>>().map(Some)
+    all_of(names.iter().map(|name| registration.getattr(name))).map(Some)
 }

@@ -1,12 +1,13 @@
 //! The tree functions that name every leaf by its key path.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::ffi::{RefVec, list_from, tuple_of_all};
+use crate::errors::text_of;
+use crate::ffi::{RefVec, list_from, list_of, pair};
 use crate::keys;
 use crate::limits::Interrupts;
-use crate::spec::{Graph, TreeSpec};
+use crate::spec::{Graph, Structure};
 use crate::walk::{self, Rules};
 
 /// Each leaf beside its path.
@@ -17,7 +18,7 @@ fn pairs<'py>(graph: &Graph, leaves: &Bound<'py, PyList>) -> PyResult<Bound<'py,
     let mut pairs = RefVec::with_room(leaves.len())?;
     for (path, leaf) in paths.iter().zip(leaves.iter()) {
         interrupts.after(py, 1)?;
-        pairs.push(tuple_of_all(py, &[path, leaf])?.into_any())?;
+        pairs.push(pair(path, leaf)?.into_any())?;
     }
     list_from(py, &mut pairs, 0)
 }
@@ -39,10 +40,14 @@ pub(crate) fn tree_flatten_with_path<'py>(
     is_leaf: Option<&Bound<'py, PyAny>>,
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
-) -> PyResult<(Bound<'py, PyList>, Bound<'py, TreeSpec>)> {
-    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
+) -> PyResult<Bound<'py, PyTuple>> {
+    let (pairs, structure) = flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?;
+    pair(pairs, structure.into_spec(tree.py())?)
+}
+
+fn flatten_with_path<'py>(tree: &Bound<'py, PyAny>, rules: Rules) -> PyResult<(Bound<'py, PyList>, Structure<'py>)> {
     let (leaves, structure) = walk::flatten(tree, rules)?;
-    Ok((pairs(&structure, &leaves)?, structure.into_spec(tree.py())?))
+    Ok((pairs(&structure, &leaves)?, structure))
 }
 
 /// The leaves of a tree, each with its key path: `[(path, leaf), ...]`.
@@ -60,7 +65,10 @@ pub(crate) fn tree_leaves_with_path<'py>(
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    tree_flatten_with_path(tree, is_leaf, none_is_leaf, namespace).map(|(pairs, _)| pairs)
+    // A spec of it, while it is alive, has the paths that the next call needs.
+    let (pairs, structure) = flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?;
+    structure.into_spec(tree.py())?;
+    Ok(pairs)
 }
 
 /// The path of every leaf of a tree as a tuple of entries: indices, keys and names as they are.
@@ -80,7 +88,7 @@ pub(crate) fn tree_paths<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let py = tree.py();
     let graph = walk::structure(tree, Rules::new(py, is_leaf, none_is_leaf, namespace)?)?;
-    graph.paths(py)?.bind(py).as_sequence().to_list()
+    list_of(py, graph.paths(py)?.bind(py).iter())
 }
 
 /// A tree with `fn(path, leaf)` in the place of every leaf.
@@ -117,6 +125,6 @@ pub(crate) fn tree_map_with_path<'py>(
 /// >>> crt.keystr(path), crt.keystr(path, simple=True, separator="/")
 /// ("['a'][0].x", 'a/0/x')
 #[pyfunction(signature = (path, *, simple=false, separator=""))]
-pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> PyResult<String> {
-    keys::keystr(path, simple, separator)
+pub(crate) fn keystr<'py>(path: &Bound<'py, PyAny>, simple: bool, separator: &str) -> PyResult<Bound<'py, PyString>> {
+    text_of(path.py(), &keys::keystr(path, simple, separator)?)
 }

@@ -9,8 +9,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
-use crate::errors::{add_note, counted, quote, type_error};
-use crate::ffi::{RefVec, list_from, list_of, tuple_of};
+use crate::errors::{add_note, counted, quote, text_of, type_error};
+use crate::ffi::{RefVec, int_of, list_from, list_of, native, pair, tuple_of};
 use crate::limits::{CALL, Interrupts, Nested};
 use crate::spec::{Graph, TreeSpec, Where, wrong_result};
 use crate::structure::Kind;
@@ -49,27 +49,27 @@ fn noted<'py>(
 impl TreeSpec {
     /// The number of leaves.
     #[getter]
-    fn num_leaves(&self) -> usize {
-        self.0.num_leaves
+    fn num_leaves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        int_of(py, self.0.num_leaves)
     }
 
     /// The number of nodes, containers and leaves alike.
     #[getter]
-    fn num_nodes(&self) -> usize {
-        self.0.num_nodes()
+    fn num_nodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        int_of(py, self.0.num_nodes())
     }
 
     /// The number of children of the root.
     #[getter]
-    fn num_children(&self) -> usize {
-        if self.0.is_leaf() { 0 } else { self.0.root().arity as usize }
+    fn num_children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        int_of(py, self.0.num_children())
     }
 
     /// What the root is: 'leaf', 'none', 'list', 'tuple', 'dict', 'ordereddict', 'defaultdict', 'deque', 'namedtuple',
     /// 'custom', 'dataclass' or 'static'.
     #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.root().kind.name()
+    fn kind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text_of(py, self.0.root().kind.name())
     }
 
     /// The class of the root; None for a leaf.
@@ -92,7 +92,7 @@ impl TreeSpec {
             |number| self.0.slot(py, root, number).map_or_else(|| py.None().into_bound(py), pyo3::Borrowed::to_owned);
         Ok(match root.kind {
             Kind::Dict | Kind::OrderedDict => keys(0)?.into_any(),
-            Kind::DefaultDict => (slot(0), keys(1)?).into_pyobject(py)?.into_any(),
+            Kind::DefaultDict => pair(slot(0), keys(1)?)?.into_any(),
             Kind::Deque => slot(0),
             Kind::Custom | Kind::Dataclass | Kind::Static if root.mutable_context => values::thaw(&slot(1))?,
             Kind::Custom | Kind::Dataclass | Kind::Static => slot(1),
@@ -127,7 +127,7 @@ impl TreeSpec {
     /// >>> crt.tree_structure({"a": [1, 2], "b": 3}).paths()
     /// [('a', 0), ('a', 1), ('b',)]
     fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.0.paths(py)?.bind(py).as_sequence().to_list()
+        list_of(py, self.0.paths(py)?.bind(py).iter())
     }
 
     /// The path of every leaf as a tuple of keys, in the order of the leaves; `keystr` writes one as text.
@@ -136,7 +136,7 @@ impl TreeSpec {
     /// >>> [crt.keystr(path) for path in crt.tree_structure({"a": [1, 2], "b": 3}).key_paths()]
     /// ["['a'][0]", "['a'][1]", "['b']"]
     fn key_paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.0.key_paths(py)?.bind(py).as_sequence().to_list()
+        list_of(py, self.0.key_paths(py)?.bind(py).iter())
     }
 
     /// The structures of the root's children.
@@ -145,7 +145,7 @@ impl TreeSpec {
     /// >>> crt.tree_structure([1, (2, 3)]).children()
     /// [TreeSpec(*), TreeSpec((*, *))]
     fn children<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let mut children = RefVec::with_room(self.num_children())?;
+        let mut children = RefVec::with_room(self.0.num_children())?;
         let mut interrupts = Interrupts::new();
         for index in self.0.children_of(0) {
             interrupts.after(py, CALL / 64)?;
@@ -164,7 +164,7 @@ impl TreeSpec {
     /// TreeSpec((*, *))
     fn child(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = index.py();
-        let count = self.num_children();
+        let count = self.0.num_children();
         // An index too large for the machine is out of range like any other.
         let number = match index.extract::<isize>() {
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => isize::MAX,
@@ -352,7 +352,7 @@ impl TreeSpec {
     /// >>> import clika_pytree as crt
     /// >>> crt.tree_structure({"a": [1, 2]}).fingerprint() == crt.tree_structure({"a": [3, 4]}).fingerprint()
     /// True
-    fn fingerprint(&self, py: Python<'_>) -> PyResult<String> {
+    fn fingerprint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.0.fingerprint(py)
     }
 
@@ -383,18 +383,18 @@ impl TreeSpec {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        PyString::from_bytes(py, self.0.repr(py)?.as_bytes())
+        text_of(py, &self.0.repr(py)?)
     }
 
     /// Its form for notebooks, of a bounded size.
-    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.html(py)
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text_of(py, &self.0.html(py)?)
     }
 
     /// Its own memory, without that of the objects it refers to.
-    fn __sizeof__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+    fn __sizeof__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let object: usize = slf.get_type().getattr(intern!(slf.py(), "__basicsize__"))?.extract()?;
-        Ok(object + slf.get().0.size_of_arrays())
+        int_of(slf.py(), object + slf.get().0.size_of_arrays())
     }
 
     #[expect(clippy::unused_self, reason = "a special method")]
@@ -412,9 +412,8 @@ impl TreeSpec {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let load = py.import("clika_pytree._native")?.getattr(intern!(py, "treespec_from_state"))?;
-        let arguments = (slf.get().0.state(py)?, slf.get().0.namedtuple_fields(py)?);
-        (load, arguments).into_pyobject(py)
+        let load = native(intern!(py, "treespec_from_state"))?;
+        pair(load, pair(slf.get().0.state(py)?, slf.get().0.namedtuple_fields(py)?)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -10,6 +10,6 @@ mod scope;
 mod table;
 
 pub(crate) use class::{Class, builtins};
-pub(crate) use registration::{DroppedDefault, Manner, Registration};
+pub(crate) use registration::{DroppedDefault, Manner, Registration, names};
 pub(crate) use scope::Scope;
 pub(crate) use table::{add, find, is_registered, registered, remove, scope_of};

@@ -5,6 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use crate::errors::text_of;
 use crate::ffi::{self, Link};
 use crate::structure::{Kind, Mixer};
 
@@ -46,6 +47,11 @@ fn class_of<'py>(cls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyType>> {
 /// Field names as interned strs: attribute look-up compares interned names by address.
 fn interned(names: &[Bound<'_, PyString>]) -> Vec<Py<PyString>> {
     names.iter().map(|name| PyString::intern(name.py(), &name.to_string_lossy()).unbind()).collect()
+}
+
+/// Field names as a tuple.
+pub(crate) fn names<'py>(py: Python<'py>, names: &[Py<PyString>]) -> PyResult<Bound<'py, PyTuple>> {
+    ffi::tuple_of(py, names.iter().map(|name| name.bind(py).clone().into_any()))
 }
 
 impl Registration {
@@ -161,14 +167,14 @@ impl Registration {
 
     /// The namespace it is registered in; `""` is the global one.
     #[getter]
-    fn namespace(&self) -> &str {
-        &self.namespace
+    fn namespace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text_of(py, &self.namespace)
     }
 
     /// `"custom"`, `"dataclass"` or `"static"`.
     #[getter]
-    fn kind(&self) -> &'static str {
-        self.node_kind().name()
+    fn kind<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        text_of(py, self.node_kind().name())
     }
 
     /// The function that takes an instance apart, or None.
@@ -202,7 +208,7 @@ impl Registration {
     #[getter]
     fn data_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.manner {
-            Manner::Fields { data, .. } => PyTuple::new(py, data),
+            Manner::Fields { data, .. } => names(py, data),
             _ => Ok(PyTuple::empty(py)),
         }
     }
@@ -211,7 +217,7 @@ impl Registration {
     #[getter]
     fn meta_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.manner {
-            Manner::Fields { meta, .. } => PyTuple::new(py, meta),
+            Manner::Fields { meta, .. } => names(py, meta),
             _ => Ok(PyTuple::empty(py)),
         }
     }
@@ -235,15 +241,22 @@ impl Registration {
         self.from_dumpable_context.as_ref().map(|function| function.clone_ref(py))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!("Registration({}, kind='{}', namespace='{}')", self.class_name(py), self.kind(), self.namespace)
+    fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let (class, kind) = (self.class_name(py), self.node_kind().name());
+        text_of(py, &format!("Registration({class}, kind='{kind}', namespace='{}')", self.namespace))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let load = py.import("clika_pytree._native")?.getattr(intern!(py, "registered"))?;
+        let load = ffi::native(intern!(py, "registered"))?;
         let record = slf.get();
-        (load, (&record.cls, &record.namespace, record.data_fields(py)?, record.meta_fields(py)?)).into_pyobject(py)
+        let arguments = [
+            record.cls.bind(py).clone().into_any(),
+            record.namespace(py)?.into_any(),
+            record.data_fields(py)?.into_any(),
+            record.meta_fields(py)?.into_any(),
+        ];
+        ffi::pair(load, ffi::tuple_of_all(py, &arguments)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

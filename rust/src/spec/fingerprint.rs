@@ -3,12 +3,13 @@
 use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::PyString;
 
 use super::{Graph, node_name};
-use crate::errors::{Family, add_note, error, quote};
+use crate::errors::{Family, add_note, error, quote, text_of};
+use crate::ffi;
 use crate::limits::Nested;
-use crate::registry::{Manner, Registration};
+use crate::registry::{Manner, Registration, names};
 use crate::structure::{Kind, Node};
 use crate::values::{self, NoBytes, Writer};
 
@@ -31,7 +32,7 @@ impl From<PyErr> for Refusal {
 
 impl Graph {
     /// The digest, in hexadecimal.
-    pub(crate) fn fingerprint(&self, py: Python<'_>) -> PyResult<String> {
+    pub(crate) fn fingerprint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let _nested = Nested::enter()?;
         let mut writer = Writer::new(py, VERSION)?;
         writer.put(&[u8::from(self.none_is_leaf)])?;
@@ -119,10 +120,10 @@ fn write_class<'py>(registration: &Bound<'py, Registration>, writer: &mut Writer
         }
         None => write_named(record.cls.bind(py), "the class", "give it a serialized_type_name, or ", writer)?,
     }
-    writer.text(PyString::new(py, &record.namespace).as_any())?;
+    writer.text(text_of(py, &record.namespace)?.as_any())?;
     if let Manner::Fields { data, meta, .. } = &record.manner {
-        for names in [data, meta] {
-            write_value(PyTuple::new(py, names)?.as_any(), "the tuple of its fields", "", writer)?;
+        for fields in [data, meta] {
+            write_value(names(py, fields)?.as_any(), "the tuple of its fields", "", writer)?;
         }
     }
     Ok(())
@@ -184,7 +185,7 @@ fn found_by_name<'py>(module: &Bound<'py, PyAny>, qualname: &Bound<'py, PyAny>) 
         found => found?,
     };
     for part in qualname.str()?.to_string_lossy().split('.') {
-        match found.getattr_opt(PyString::intern(py, part))? {
+        match found.getattr_opt(ffi::name_of(py, part)?)? {
             Some(next) => found = next,
             None => return Ok(None),
         }

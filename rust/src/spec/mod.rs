@@ -29,8 +29,9 @@ pub(crate) use object::{Structure, TreeSpec};
 pub(crate) use rewrite::{Where, wrong_result};
 pub(crate) use templates::Templates;
 
-use crate::ffi::{Entry, Raw, Slots};
-use crate::limits::Interrupts;
+use crate::errors::text_of;
+use crate::ffi::{self, Entry, Raw, Slots};
+use crate::limits::{Interrupts, gathered};
 use crate::registry::{Manner, Registration, builtins};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::quick_hash;
@@ -282,26 +283,31 @@ impl Graph {
         }))
     }
 
+    /// The number of children of the root.
+    pub(crate) fn num_children(&self) -> usize {
+        if self.is_leaf() { 0 } else { self.root().arity as usize }
+    }
+
     /// The namespaces that the nodes used: `""`, one name, or a tuple of names in the order of the nodes.
     pub(crate) fn namespace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut interrupts = Interrupts::new();
         // A dict, for its order and for as many namespaces as there may be classes.
-        let used = PyDict::new(py);
+        let used = ffi::new_dict(py, 0)?;
         for node in &self.nodes {
             interrupts.after(py, 1)?;
             if let Some(registration) = self.registration(py, node) {
                 let namespace = &registration.get().namespace;
                 if !namespace.is_empty() {
-                    used.set_item(namespace, ())?;
+                    used.set_item(text_of(py, namespace)?, py.None())?;
                 }
             }
         }
-        let names = used.keys();
-        Ok(match used.len() {
-            0 => "".into_pyobject(py)?.into_any(),
-            1 => names.get_item(0)?,
-            _ => names.to_tuple().into_any(),
-        })
+        let mut names = gathered(used.iter().map(|(name, _)| name))?;
+        match names.len() {
+            0 => Ok(text_of(py, "")?.into_any()),
+            1 => Ok(names.remove(0)),
+            _ => Ok(ffi::tuple_of(py, names)?.into_any()),
+        }
     }
 
     /// Shows every reference to the garbage collector, once.

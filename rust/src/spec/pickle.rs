@@ -3,13 +3,13 @@
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyList, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyTuple, PyType};
 
 use super::algebra::shape_error;
 use super::{Graph, Order};
 use crate::errors::{Family, error, no_memory, quote};
-use crate::ffi::{RefVec, int_of, interned, list_from, new_dict, tuple_from, tuple_of_all};
-use crate::limits::{Grow, Interrupts, gathered};
+use crate::ffi::{RefVec, int_of, interned, list_from, new_dict, tuple_from, tuple_of, tuple_of_all};
+use crate::limits::{Grow, Interrupts, all_of, gathered};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder, ShapeError};
 use crate::values;
@@ -57,7 +57,14 @@ impl Graph {
             }
         }
         let slots = tuple_from(py, &mut slots, 0)?;
-        (VERSION, self.none_is_leaf, self.node_bytes(py)?, slots, self.order_lists(py)?).into_pyobject(py)
+        let parts = [
+            int_of(py, VERSION as usize)?,
+            PyBool::new(py, self.none_is_leaf).to_owned().into_any(),
+            self.node_bytes(py)?.into_any(),
+            slots.into_any(),
+            self.order_lists(py)?.into_any(),
+        ];
+        tuple_of_all(py, &parts)
     }
 
     /// The nodes, five bytes each: the number of the kind, then the arity in little-endian order.
@@ -92,7 +99,7 @@ impl Graph {
     pub(crate) fn namedtuple_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let namedtuples = self.namedtuples().map(|(_, node)| node);
         let fields = namedtuples.filter_map(|node| Some(self.slot(py, node, 0)?.getattr(intern!(py, "_fields"))));
-        PyTuple::new(py, fields.collect::<PyResult<Vec<_>>>()?)
+        tuple_of(py, all_of(fields)?)
     }
 
     fn namedtuples(&self) -> impl Iterator<Item = (usize, &Node)> {

@@ -8,7 +8,7 @@ use pyo3::types::{
 };
 
 use crate::errors::{no_memory, quote};
-use crate::ffi::{AddressHash, dict_entries};
+use crate::ffi::{AddressHash, dict_entries, int_of, new_dict};
 use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 
 pub(crate) const DIGEST_BYTES: usize = 16;
@@ -61,17 +61,17 @@ type Written<'py> = HashMap<usize, (Bound<'py, PyAny>, Vec<u8>), AddressHash>;
 
 impl<'py> Writer<'py> {
     pub(crate) fn new(py: Python<'py>, first: &[u8]) -> PyResult<Self> {
-        let options = PyDict::new(py);
-        options.set_item(intern!(py, "digest_size"), DIGEST_BYTES)?;
+        let options = new_dict(py, 1)?;
+        options.set_item(intern!(py, "digest_size"), int_of(py, DIGEST_BYTES)?)?;
         let blake2b = py.import(intern!(py, "hashlib"))?.getattr(intern!(py, "blake2b"))?;
         let digest = blake2b.call((), Some(&options))?;
         Ok(Self { bytes: first.to_vec(), digest, blake2b, options, interrupts: Interrupts::new() })
     }
 
     /// The digest of all that was written, in hexadecimal.
-    pub(crate) fn finish(mut self) -> PyResult<String> {
+    pub(crate) fn finish(mut self) -> PyResult<Bound<'py, PyAny>> {
         self.update()?;
-        self.digest.call_method0(intern!(self.digest.py(), "hexdigest"))?.extract()
+        self.digest.call_method0(intern!(self.digest.py(), "hexdigest"))
     }
 
     /// Between two parts the bytes so far may go into the digest, and the user may interrupt.

@@ -9,7 +9,7 @@ use pyo3::types::{
 };
 
 use crate::ffi;
-use crate::limits::{gathered, gathered_from};
+use crate::limits::{Grow, all_of, gathered, gathered_from};
 
 /// Why a value can't be compared or hashed.
 #[derive(Debug)]
@@ -176,17 +176,14 @@ fn compared_fields<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<
     let Ok(fields) = fields.cast_exact::<PyDict>() else {
         return Ok(None);
     };
-    let mut compared = Vec::with_capacity(fields.len());
-    for (name, field) in fields
-        .items()
-        .iter()
-        .map(|item| item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>())
-        .collect::<PyResult<Vec<_>>>()?
+    let mut compared = Vec::new();
+    for (name, field) in
+        all_of(fields.items().iter().map(|item| item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()))?
     {
         // The dict also lists ClassVar and InitVar pseudo-fields, whose kind is another.
         let kind = field.getattr(intern!(py, "_field_type"))?.getattr(intern!(py, "name"))?;
         if kind.eq("_FIELD")? && field.getattr(intern!(py, "compare"))?.is_truthy()? {
-            compared.push(value.getattr(name.cast::<PyString>()?)?);
+            compared.grow(value.getattr(name.cast::<PyString>()?)?)?;
         }
     }
     Ok(Some(compared))

@@ -6,7 +6,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::errors::{Family, KeyPath, add_note, counted, error, quote};
 use crate::ffi::{self, RefVec};
-use crate::limits::{Grow, Interrupts, gathered, gathered_from};
+use crate::limits::{Grow, Interrupts, all_of, gathered, gathered_from};
 use crate::registry::{Manner, Registration};
 use crate::values;
 
@@ -72,7 +72,7 @@ pub(super) fn take_apart<'py>(
         Manner::Functions { flatten, .. } => apart_by_function(&ffi::call_one(flatten.bind(py), object)?),
         Manner::Fields { data, meta, .. } => {
             let (context, mutable_context) = meta_values(object, meta)?;
-            let children = data.iter().map(|name| object.getattr(name.bind(py))).collect::<PyResult<_>>()?;
+            let children = all_of(data.iter().map(|name| object.getattr(name.bind(py))))?;
             Ok(Apart { children, context, mutable_context, entries: None })
         }
         Manner::Static => {
@@ -90,8 +90,8 @@ pub(super) fn meta_values<'py>(
     if meta.is_empty() {
         return Ok((PyTuple::empty(py).into_any(), false));
     }
-    let values = meta.iter().map(|name| object.getattr(name.bind(py))).collect::<PyResult<Vec<_>>>()?;
-    Ok(frozen(PyTuple::new(py, values)?.into_any())?)
+    let values = all_of(meta.iter().map(|name| object.getattr(name.bind(py))))?;
+    Ok(frozen(ffi::tuple_of(py, values)?.into_any())?)
 }
 
 /// A context that nobody else can change, and whether it is a copy.

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::ffi::{self, RefVec};
-use crate::limits::Interrupts;
+use crate::limits::{Interrupts, gathered};
 use crate::registry::{DroppedDefault, Manner, Registration, builtins};
 use crate::structure::{Kind, Node};
 use crate::values;
@@ -156,14 +156,11 @@ fn assemble_registered<'py>(
         Manner::Fields { data, meta, defaults, init } => {
             let context = context.cast_into::<PyTuple>()?;
             let names = data.iter().chain(meta).map(|name| name.bind(py));
-            let mut values = Vec::with_capacity(data.len() + meta.len());
-            for index in 0..data.len() {
-                values.extend(stack.take(py, base + index));
-            }
-            values.extend(context.iter());
+            let children = (base..base + data.len()).filter_map(|index| stack.take(py, index));
+            let values = gathered(children.chain(context.iter()))?;
             let cls = record.cls.bind(py);
             if *init {
-                let fields = PyDict::new(py);
+                let fields = ffi::new_dict(py, values.len())?;
                 for (name, value) in names.zip(values) {
                     fields.set_item(name, value)?;
                 }

@@ -31,6 +31,9 @@ impl Matcher<'_> {
                 let node = self.graph.nodes[self.at];
                 let place = next;
                 let goes_on = if node.is_leaves() {
+                    if self.leaves.room() < node.arity as usize {
+                        self.make_room(node.arity as usize)?;
+                    }
                     self.take_leaves(py, &mut next, words, node.arity)
                 } else {
                     next = next.wrapping_add(words);
@@ -51,13 +54,19 @@ impl Matcher<'_> {
         Ok(true)
     }
 
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, leaves: usize) -> PyResult<()> {
+        self.leaves.reserve(leaves)
+    }
+
     fn set_innermost(&mut self, next: *const Option<Raw>) {
         if let Some(cursor) = self.cursors.last_mut() {
             cursor.next = next;
         }
     }
 
-    /// Takes the next children as leaves. `false`, and none taken, where they must be leaves and one may be none.
+    /// Takes the next children as leaves, where there is room for them. `false`, and none taken, where they must be leaves and one may be none.
     #[inline]
     fn take_leaves(&mut self, py: Python<'_>, next: &mut *const Option<Raw>, words: usize, count: u32) -> bool {
         let before = self.leaves.len();

@@ -95,20 +95,21 @@ pub(crate) struct DictInsertionOrdered {
 
 impl DictInsertionOrdered {
     /// The block to leave: the innermost one of this context that this object opened. Threads and tasks may share it.
-    fn take_entered(&self, py: Python<'_>) -> PyResult<Option<(Py<Block>, Py<PyAny>)>> {
-        let mut block = open_block(py)?;
+    fn take_entered(&self, py: Python<'_>) -> Option<(Py<Block>, Py<PyAny>)> {
+        // Where there is no memory to ask for it, the block is closed all the same.
+        let mut block = open_block(py).unwrap_or_default();
         while let Some(candidate) = block {
             let found = self.entered.with(py, |entered| {
                 let place = entered.iter().rposition(|(block, _)| block.is(&candidate))?;
                 Some(entered.remove(place))
             });
             if found.is_some() {
-                return Ok(found);
+                return found;
             }
             block = candidate.get().around.get().map(|around| around.clone_ref(py));
         }
         // It was entered in another context, as a generator's block may be.
-        Ok(self.entered.with(py, Vec::pop))
+        self.entered.with(py, Vec::pop)
     }
 }
 
@@ -126,15 +127,23 @@ impl DictInsertionOrdered {
             py,
             Block { insertion_ordered: slf.get().mode, is_open: GilCell::new(true), around: Link::new(around) },
         )?;
-        let token = innermost(py)?.call_method1(intern!(py, "set"), (&block,))?.unbind();
+        let set = innermost(py)?.call_method1(intern!(py, "set"), (&block,));
+        // CPython may have set the variable although it has no memory for the token.
+        let token = set.inspect_err(|_| block.get().is_open.with(py, |is_open| *is_open = false))?.unbind();
         slf.get().entered.with(py, |entered| entered.push((block, token)));
         OPEN_BLOCKS.fetch_add(1, Atomic::Relaxed);
         Ok(slf.clone())
     }
 
-    #[pyo3(signature = (*_raised))]
-    fn __exit__(&self, py: Python<'_>, _raised: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some((block, token)) = self.take_entered(py)? else {
+    #[pyo3(signature = (_exc_type=None, _exc=None, _traceback=None, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exc_type: Option<&Bound<'_, PyAny>>,
+        _exc: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let Some((block, token)) = self.take_entered(py) else {
             return Err(PyRuntimeError::new_err("dict_insertion_ordered: this block was left without being entered"));
         };
         block.get().is_open.with(py, |is_open| *is_open = false);

@@ -10,7 +10,7 @@ use super::Rules;
 use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
 use super::unflatten::unflatten_refs;
-use crate::errors::{add_note, type_error};
+use crate::errors::{add_note, check_function, type_error};
 use crate::ffi::{self, RefVec};
 use crate::limits::{CALL, Interrupts, Nested};
 use crate::spec::Graph;
@@ -118,6 +118,7 @@ pub(crate) fn map<'py>(
     rules: Rules,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = tree.py();
+    check_function("fn", function)?;
     if !rests.is_empty() {
         return map_many(function, tree, rests, rules, Results::Tree);
     }
@@ -159,6 +160,7 @@ pub(crate) fn for_each<'py>(
     rules: Rules,
 ) -> PyResult<()> {
     let py = tree.py();
+    check_function("fn", function)?;
     if !rests.is_empty() {
         map_many(function, tree, rests, rules, Results::Dropped)?;
         return Ok(());
@@ -175,6 +177,7 @@ pub(crate) fn map_with_path<'py>(
     rests: &Bound<'py, PyTuple>,
     rules: Rules,
 ) -> PyResult<Bound<'py, PyAny>> {
+    check_function("fn", function)?;
     map_many(function, tree, rests, rules, Results::TreeByPath)
 }
 

@@ -44,6 +44,9 @@ pub(super) struct Matcher<'a> {
     pub(super) interrupts: Interrupts,
 }
 
+/// Room for so many leaves is asked for before the walk: a structure may have far more than the tree that it is held to.
+const LEAVES_AHEAD: usize = 1 << 16;
+
 /// The memory of a finished walk, for the next one.
 #[derive(Default)]
 struct Memory {
@@ -86,7 +89,7 @@ pub(super) fn match_leaves(
         last_leaf: 0,
         interrupts: Interrupts::new(),
     };
-    matcher.leaves.reserve(graph.num_leaves)?;
+    matcher.leaves.reserve(graph.num_leaves.min(LEAVES_AHEAD))?;
     matcher.agenda.push_borrowed(ffi::raw(tree))?;
     matcher.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
     matcher.run(py)?;

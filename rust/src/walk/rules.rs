@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use super::key_order;
+use crate::errors::check_function;
 use crate::ffi::Link;
 use crate::registry::{Scope, scope_of};
 
@@ -25,8 +26,11 @@ impl Rules {
         namespace: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let scope = scope_of(py, namespace)?;
-        let is_leaf =
-            is_leaf.filter(|predicate| !predicate.is_none()).map(|predicate| predicate.clone().unbind().into());
+        let is_leaf = is_leaf.filter(|predicate| !predicate.is_none());
+        if let Some(predicate) = is_leaf {
+            check_function("is_leaf", predicate)?;
+        }
+        let is_leaf = is_leaf.map(|predicate| predicate.clone().unbind().into());
         Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf })
     }
 
