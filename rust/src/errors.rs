@@ -103,7 +103,7 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
 
 /// The attributes of exceptions that are read and set.
 ///
-/// CPython's cache of look-ups keeps each str that it is asked for, and knows it by its address: a new one for each look-up
+/// `CPython`'s cache of look-ups keeps each str that it is asked for, and knows it by its address: a new one for each look-up
 /// would fill it.
 struct Names<'a, 'py> {
     path: &'a Bound<'py, PyString>,
@@ -111,7 +111,7 @@ struct Names<'a, 'py> {
     add_note: &'a Bound<'py, PyString>,
 }
 
-impl<'a, 'py> Names<'a, 'py> {
+impl<'py> Names<'_, 'py> {
     fn get(py: Python<'py>) -> Self {
         Self { path: intern!(py, "path"), notes: intern!(py, "__notes__"), add_note: intern!(py, "add_note") }
     }

@@ -44,7 +44,7 @@ pub(crate) fn tuple_of_all<'py>(py: Python<'py>, items: &[Bound<'py, PyAny>]) ->
     }
 }
 
-/// A str as names are kept: CPython's cache of look-ups keeps any other for ever.
+/// A str as names are kept: `CPython`'s cache of look-ups keeps any other for ever.
 pub(crate) fn name_of<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     let mut name = text_of(py, text)?.into_ptr();
     // SAFETY: an exact str, whose reference is exchanged for that of an equal one.
