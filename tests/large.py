@@ -35,7 +35,7 @@ TREES: dict[str, Callable[[int], Any]] = {
     "leaves": lambda n: [*range(n)],
     "containers": lambda n: [({"k": i}, [], i) for i in range(n // 4)],
     "keys": lambda n: {f"key {i}": i for i in range(n)},
-    "odd keys": lambda n: {(i, "key"): i for i in range(n)},
+    "odd keys": lambda n: {(i, "odd key"): i for i in range(n)},
     "ordered": lambda n: OrderedDict((f"key {i}", i) for i in range(n)),
     "deque": lambda n: deque(range(n)),
     "registered": lambda n: [Pair(i, Cell(i, i)) for i in range(n // 4)],
