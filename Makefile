@@ -115,7 +115,7 @@ test-interpreters: check-machine
 test-checked: BUILT = checked
 ## asan                the tests under AddressSanitizer
 asan: BUILT = asan
-## valgrind            the tests of the walks under valgrind's memcheck
+## valgrind            the tests of the walks and of living specs under valgrind's memcheck
 valgrind: BUILT = checked
 
 # The sanitizers have environments of their own, so that no module of theirs is taken for the one to use.
