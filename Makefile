@@ -71,12 +71,13 @@ BUILD_checked = MATURIN_PEP517_ARGS="--profile checked --features faults"
 BUILD_asan = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
 	MATURIN_PEP517_ARGS="--profile checked --features faults --target $$(rustc --print host-tuple)"
 
+# The time of `built` is that of the beginning: a source may change meanwhile.
 # MATURIN_NO_INSTALL_RUST: a missing Rust is said above, not downloaded behind the user's back.
 $(WHEELS)/built: $(SOURCES) $(VENV)/interpreter
 	@echo "Building the wheel: about a minute the first time"
-	@rm -rf $(WHEELS) && mkdir -p $(WHEELS)
+	@rm -rf $(WHEELS) && mkdir -p $(WHEELS) && touch $(WHEELS)/begun
 	@$(BUILD_$(BUILD)) MATURIN_NO_INSTALL_RUST=1 $(PIP) wheel --no-deps --wheel-dir $(WHEELS) .
-	@touch $@
+	@mv $(WHEELS)/begun $@
 
 $(VENV)/installed: $(WHEELS)/built
 	@$(PIP) install --no-deps --force-reinstall $(WHEELS)/*.whl
