@@ -221,8 +221,7 @@ def treespec_deque(children: Specs = (), maxlen: int | None = None, *, none_is_l
     from collections import deque
 
     items = listed("treespec_deque()", children)
-    if maxlen is not None and not isinstance(maxlen, int):
-        raise PyTreeTypeError(f"treespec_deque() expects a number of items or None as maxlen, got {described(maxlen)}")
+    check_maxlen(maxlen)
     made = deque(items, maxlen)
     if len(made) < len(items):
         raise PyTreeValueError(f"treespec_deque() got {len(items)} children for a deque of at most {maxlen}")
@@ -285,6 +284,11 @@ def treespec_from_collection(
     return grafted("treespec_from_collection()", collection, none_is_leaf, namespace)
 
 
+def check_maxlen(maxlen: object) -> None:
+    if maxlen is not None and not isinstance(maxlen, int):
+        raise PyTreeTypeError(f"treespec_deque() expects a number of items or None as maxlen, got {described(maxlen)}")
+
+
 def listed(caller: str, children: Any) -> list[Any]:
     if not hasattr(children, "__iter__"):
         raise PyTreeTypeError(
@@ -298,7 +302,7 @@ def paired(caller: str, mapping: Any, more: Mapping[str, Any]) -> dict[Any, Any]
     if hasattr(mapping, "keys"):
         return dict(mapping, **more)
     pairs = list(mapping) if hasattr(mapping, "__iter__") else [mapping]
-    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+    if not all(issubclass(type(pair), (tuple, list)) and len(pair) == 2 for pair in pairs):
         raise PyTreeTypeError(f"{caller} expects a mapping, or pairs of a key and a TreeSpec, got {described(mapping)}")
     return dict(pairs, **more)
 

@@ -141,10 +141,10 @@ BY_CLASS = "a namedtuple is rebuilt by its __new__ there, and that of FromRange 
 
 DIFFERENCES = [
     Difference("optree", "all", "os.stat_result and its like are nodes there", has_leaf(os.stat_result)),
-    Difference("optree", "leaves", "keys without an order stay in insertion order there, unsaid", refused),
+    Difference("optree", "leaves repr", "keys without an order stay in insertion order there, unsaid", refused),
     Difference(
         "optree",
-        "leaves",
+        "leaves repr",
         "Enum members have no order there; we take their definition's",
         either(nested_keys, mixed_keys),
     ),

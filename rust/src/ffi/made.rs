@@ -65,7 +65,7 @@ pub(crate) fn list_of<'py>(
     py: Python<'py>,
     items: impl IntoIterator<Item = Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    list_from(py, &mut RefVec::of(items)?, 0)
+    list_from(py, &mut RefVec::of(py, items)?, 0)
 }
 
 /// A tuple of these objects.
@@ -73,7 +73,7 @@ pub(crate) fn tuple_of<'py>(
     py: Python<'py>,
     items: impl IntoIterator<Item = Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    tuple_from(py, &mut RefVec::of(items)?, 0)
+    tuple_from(py, &mut RefVec::of(py, items)?, 0)
 }
 
 /// A pair of these objects.

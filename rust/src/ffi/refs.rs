@@ -9,6 +9,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::free::give_back;
 use crate::errors::no_memory;
+use crate::limits::Interrupts;
 
 /// So few pointers are copied faster one by one than by a call.
 const FEW: usize = 8;
@@ -73,11 +74,13 @@ impl RefVec {
     }
 
     /// These objects, in their order.
-    pub(crate) fn of<'py>(objects: impl IntoIterator<Item = Bound<'py, PyAny>>) -> PyResult<Self> {
+    pub(crate) fn of<'py>(py: Python<'py>, objects: impl IntoIterator<Item = Bound<'py, PyAny>>) -> PyResult<Self> {
         let objects = objects.into_iter();
         let mut refs = Self::with_room(objects.size_hint().0)?;
+        let mut interrupts = Interrupts::new();
         for object in objects {
             refs.push(object)?;
+            interrupts.after(py, 1)?;
         }
         Ok(refs)
     }

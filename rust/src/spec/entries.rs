@@ -1,22 +1,19 @@
 //! The entries that lead from a container to its children, and the paths made of them.
 
-use std::sync::OnceLock;
-
-use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use super::Graph;
-use crate::errors::{KeyPath, no_memory};
-use crate::ffi::{AddressHash, Raw, RefVec, Slots, int_of, list_from, tuple_from, tuple_of_all};
+use crate::errors::KeyPath;
+use crate::ffi::{RefVec, int_of, list_from};
 use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
-use crate::limits::{Grow, Interrupts};
+use crate::limits::Interrupts;
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
 
 /// A key takes some steps' time to make.
-const PER_STEP: usize = 4;
+pub(super) const PER_STEP: usize = 4;
 
 /// A child of a container, on the way to some place in a tree.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +76,12 @@ pub(crate) fn entry_of<'py>(
 }
 
 /// The key of a child.
-fn key_of<'py>(py: Python<'py>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn key_of<'py>(
+    py: Python<'py>,
+    node: &Node,
+    slots: &[Option<Py<PyAny>>],
+    child: usize,
+) -> PyResult<Bound<'py, PyAny>> {
     let entry = entry_of(py, node, slots, child)?;
     match node.kind {
         Kind::NamedTuple if entry.is_instance_of::<PyString>() => GetAttrKey::new_key(entry),
@@ -125,64 +127,6 @@ impl Graph {
         list_from(py, &mut entries, 0)
     }
 
-    /// The path of every leaf as a tuple of entries; made once.
-    pub(crate) fn paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
-        remembered(py, &self.made().paths, || {
-            self.paths_of(py, &mut |node, child| entry_of(py, node, self.slots.as_slice(), child))
-        })
-    }
-
-    /// The path of every leaf as a tuple of keys; made once.
-    pub(crate) fn key_paths(&self, py: Python<'_>) -> PyResult<&Py<PyTuple>> {
-        remembered(py, &self.made().key_paths, || {
-            let mut keys = SharedKeys::default();
-            self.paths_of(py, &mut |node, child| keys.key_of(py, node, &self.slots, child))
-        })
-    }
-
-    /// The path of every leaf as a tuple of what `name` makes of each step.
-    fn paths_of<'py>(&self, py: Python<'py>, name: Name<'_, 'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut paths = RefVec::default();
-        paths.reserve(self.num_leaves)?;
-        let mut interrupts = Interrupts::new();
-        // The open containers: their index, and the next child.
-        let mut open: Vec<Place> = Vec::new();
-        let mut steps: Vec<Bound<'py, PyAny>> = Vec::new();
-        for (index, node) in self.nodes.iter().enumerate() {
-            if node.is_leaves() {
-                for _ in 0..node.arity {
-                    self.step_in(name, &mut open, &mut steps)?;
-                    interrupts.after(py, PER_STEP * (steps.len() + 1))?;
-                    paths.push(tuple_of_all(py, &steps)?.into_any())?;
-                    steps.truncate(open.len().saturating_sub(1));
-                }
-            } else {
-                self.step_in(name, &mut open, &mut steps)?;
-                interrupts.after(py, PER_STEP)?;
-                open.grow(Place { node: index, child: 0 })?;
-            }
-            while open.last().is_some_and(|place| place.child == self.nodes[place.node].arity as usize) {
-                open.pop();
-                steps.truncate(open.len().saturating_sub(1));
-            }
-        }
-        tuple_from(py, &mut paths, 0)
-    }
-
-    /// Names the step to the innermost container's next child.
-    fn step_in<'py>(
-        &self,
-        name: Name<'_, 'py>,
-        open: &mut [Place],
-        steps: &mut Vec<Bound<'py, PyAny>>,
-    ) -> PyResult<()> {
-        if let Some(place) = open.last_mut() {
-            steps.grow(name(&self.nodes[place.node], place.child)?)?;
-            place.child += 1;
-        }
-        Ok(())
-    }
-
     /// The path of a leaf by its number.
     #[cold]
     pub(crate) fn path_of_leaf(&self, py: Python<'_>, leaf: usize) -> KeyPath {
@@ -219,53 +163,4 @@ impl Graph {
             Some(place)
         })
     }
-}
-
-type Name<'a, 'py> = &'a mut dyn FnMut(&Node, usize) -> PyResult<Bound<'py, PyAny>>;
-
-/// The keys of dicts and sequences that were made for one structure: each is used wherever it comes up again.
-#[derive(Default)]
-struct SharedKeys<'py> {
-    of_mappings: HashMap<Raw, Bound<'py, PyAny>, AddressHash>,
-    of_sequences: Vec<Bound<'py, PyAny>>,
-}
-
-/// Places beyond are not worth remembering.
-const SHARED_PLACES: usize = 64;
-
-impl<'py> SharedKeys<'py> {
-    fn key_of(&mut self, py: Python<'py>, node: &Node, slots: &Slots, child: usize) -> PyResult<Bound<'py, PyAny>> {
-        let made = || key_of(py, node, slots.as_slice(), child);
-        if let Some(first) = node.kind.first_key()
-            && let Some(key) = slots.raw()[node.slots_at as usize + first + child]
-        {
-            if let Some(known) = self.of_mappings.get(&key) {
-                return Ok(known.clone());
-            }
-            self.of_mappings.try_reserve(1).map_err(no_memory)?;
-            return Ok(self.of_mappings.entry(key).or_insert(made()?).clone());
-        }
-        if !matches!(node.kind, Kind::List | Kind::Tuple | Kind::Deque) || child > self.of_sequences.len() {
-            return made();
-        }
-        if child == self.of_sequences.len() && child < SHARED_PLACES {
-            self.of_sequences.grow(made()?)?;
-        }
-        self.of_sequences.get(child).map_or_else(made, |known| Ok(known.clone()))
-    }
-}
-
-fn remembered<'a, 'py>(
-    py: Python<'py>,
-    cell: &'a OnceLock<Py<PyTuple>>,
-    make: impl FnOnce() -> PyResult<Bound<'py, PyTuple>>,
-) -> PyResult<&'a Py<PyTuple>> {
-    if let Some(known) = cell.get() {
-        return Ok(known);
-    }
-    let made = make()?.unbind();
-    // Code that ran meanwhile may have come first; the cell is asked again without running any more.
-    let refused = cell.set(made).err();
-    drop(refused);
-    Ok(cell.get_or_init(|| PyTuple::empty(py).unbind()))
 }

@@ -10,6 +10,7 @@ mod equal;
 mod fingerprint;
 mod html;
 mod object;
+mod paths;
 mod pickle;
 mod repr;
 mod rewrite;
@@ -26,6 +27,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 pub(crate) use draft::{Draft, NoRoom};
 pub(crate) use entries::{Place, entry_of, key_path, node_name};
 pub(crate) use object::{Structure, TreeSpec};
+pub(crate) use paths::KeyPaths;
 pub(crate) use rewrite::{Where, wrong_result};
 pub(crate) use templates::Templates;
 

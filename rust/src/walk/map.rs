@@ -13,7 +13,7 @@ use super::unflatten::unflatten_refs;
 use crate::errors::{add_note, check_function, type_error};
 use crate::ffi::{self, RefVec};
 use crate::limits::{CALL, Interrupts, Nested};
-use crate::spec::Graph;
+use crate::spec::{Graph, KeyPaths};
 
 /// Which leaves a function is called on.
 pub(crate) enum Filter {
@@ -206,15 +206,15 @@ fn map_many<'py>(
         rules = same_rules;
         columns.push(column);
     }
-    let paths = if results == Results::TreeByPath { Some(graph.key_paths(py)?.bind(py)) } else { None };
+    let mut paths = (results == Results::TreeByPath).then(|| KeyPaths::of(py, &graph));
     let mut mapped = RefVec::default();
     let mut arguments = RefVec::default();
     let _nested = Nested::enter()?;
     let mut interrupts = Interrupts::new();
     for leaf in 0..graph.num_leaves {
         interrupts.after(py, CALL)?;
-        if let Some(paths) = paths {
-            arguments.push(paths.get_item(leaf)?)?;
+        if let Some(path) = paths.as_mut().map(|paths| paths.path_of(py, leaf)).transpose()?.flatten() {
+            arguments.push(path)?;
         }
         for column in &mut columns {
             if let Some(argument) = column.take(py, leaf) {
