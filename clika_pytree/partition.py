@@ -59,11 +59,11 @@ def tree_partition(
         return bool(picks(leaf))
 
     picked = called(is_picked, "the predicate", spec, [leaves])
-    both = list(zip(leaves, picked, strict=True))
-    return (
-        spec.unflatten([leaf if yes else fillvalue for leaf, yes in both]),
-        spec.unflatten([fillvalue if yes else leaf for leaf, yes in both]),
-    )
+
+    def half(wanted: bool) -> Any:
+        return spec.unflatten([leaf if yes is wanted else fillvalue for leaf, yes in zip(leaves, picked, strict=True)])
+
+    return half(True), half(False)
 
 
 def tree_combine(

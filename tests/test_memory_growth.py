@@ -8,6 +8,8 @@ from memory_growth import ALL_CALLS, CALLS, heap, repeat
 import clika_pytree as cp
 
 CALLS_EACH = 250
+MOST_LOOKS = 20
+BLOCKS_EACH = 0.1
 SMALLEST_CHUNK = 32
 """What a leak takes of the C library's heap at least, in bytes."""
 OTHER_LIBRARIES = ("torch", "jax", "optree")
@@ -18,13 +20,14 @@ OTHER_LIBRARIES = ("torch", "jax", "optree")
 def test_nothing_is_kept(call):
     repeat(call, 50)
     growth = []
-    # What the interpreter and the C library keep for later grows once, and a leak every time.
-    for _ in range(4):
+    # What the interpreter and the C library keep for later grows for a while, and a leak every time. CPython 3.10 keeps
+    # some thousand of the strs by which the C part of its json asks for attributes.
+    while len(growth) < 4 or (len(growth) < MOST_LOOKS and min(blocks for blocks, _ in growth) >= BLOCKS_EACH):
         blocks, size = heap()
         repeat(call, CALLS_EACH)
         more_blocks, more_size = heap()
         growth.append(((more_blocks - blocks) / CALLS_EACH, (more_size - size) / CALLS_EACH))
-    assert min(blocks for blocks, _ in growth) < 0.1
+    assert min(blocks for blocks, _ in growth) < BLOCKS_EACH
     assert min(size for _, size in growth) < SMALLEST_CHUNK / 2
 
 
