@@ -293,6 +293,7 @@ def tree_max(
 
     Raises:
         PyTreeValueError: (a `ValueError`, as from `max`) there is neither a leaf nor a `default`.
+        PyTreeTypeError: (a `TypeError`) `key` is no function.
 
     Example:
         >>> from clika_pytree import pytree
@@ -331,6 +332,7 @@ def tree_min(
 
     Raises:
         PyTreeValueError: (a `ValueError`, as from `min`) there is neither a leaf nor a `default`.
+        PyTreeTypeError: (a `TypeError`) `key` is no function.
 
     Example:
         >>> from clika_pytree import pytree

@@ -76,7 +76,7 @@ def treespec_list(children: Specs = (), *, none_is_leaf: bool | None = None) -> 
         The structure.
 
     Raises:
-        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or `children` is no iterable.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -98,7 +98,7 @@ def treespec_tuple(children: Specs = (), *, none_is_leaf: bool | None = None) ->
         The structure.
 
     Raises:
-        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or `children` is no iterable.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -121,7 +121,7 @@ def treespec_dict(mapping: SpecMapping = (), /, *, none_is_leaf: bool | None = N
         The structure.
 
     Raises:
-        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or `mapping` is none and holds no pairs.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -147,7 +147,7 @@ def treespec_ordereddict(
         The structure.
 
     Raises:
-        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or the children are none of what is expected.
+        PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or `mapping` is none and holds no pairs.
         StructureError: Structures that read None in two ways.
 
     Example:

@@ -103,8 +103,8 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
 
 /// The attributes of exceptions that are read and set.
 ///
-/// `CPython`'s cache of look-ups keeps each str that it is asked for, and knows it by its address: a new one for each look-up
-/// would fill it.
+/// `CPython`'s cache of look-ups keeps each str that it is asked for, and knows it by its address: a new one for each
+/// look-up would fill it.
 struct Names<'a, 'py> {
     path: &'a Bound<'py, PyString>,
     notes: &'a Bound<'py, PyString>,

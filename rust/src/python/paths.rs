@@ -65,9 +65,7 @@ pub(crate) fn tree_leaves_with_path<'py>(
     none_is_leaf: bool,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    // A spec of it, while it is alive, has the paths that the next call needs.
-    let (pairs, structure) = flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?;
-    structure.into_spec(tree.py())?;
+    let (pairs, _) = flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?;
     Ok(pairs)
 }
 

@@ -7,6 +7,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::errors::text_of;
 use crate::ffi::{self, Link};
+use crate::limits::all_of;
 use crate::structure::{Kind, Mixer};
 
 /// A dropped field that has a default: its name, and the default or what makes one.
@@ -45,8 +46,8 @@ fn class_of<'py>(cls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyType>> {
 }
 
 /// Field names as interned strs: attribute look-up compares interned names by address.
-fn interned(names: &[Bound<'_, PyString>]) -> Vec<Py<PyString>> {
-    names.iter().map(|name| PyString::intern(name.py(), &name.to_string_lossy()).unbind()).collect()
+fn interned(names: &[Bound<'_, PyString>]) -> PyResult<Vec<Py<PyString>>> {
+    all_of(names.iter().map(|name| ffi::name_of(name.py(), &name.to_string_lossy()).map(Bound::unbind)))
 }
 
 /// Field names as a tuple.
@@ -135,8 +136,8 @@ impl Registration {
         let cls = class_of(cls)?.unbind();
         let defaults = defaults.into_iter();
         let manner = Manner::Fields {
-            data: interned(&data_fields),
-            meta: interned(&meta_fields),
+            data: interned(&data_fields)?,
+            meta: interned(&meta_fields)?,
             defaults: defaults.map(|(name, value, is_factory)| DroppedDefault { name, value, is_factory }).collect(),
             init,
         };

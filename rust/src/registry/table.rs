@@ -278,7 +278,7 @@ pub(crate) fn registered(
     let wanted = [("data_fields", data_fields), ("meta_fields", meta_fields)];
     for (name, fields) in wanted {
         let Some(fields) = fields else { continue };
-        let current = found.bind(py).getattr(PyString::intern(py, name))?;
+        let current = found.bind(py).getattr(ffi::name_of(py, name)?)?;
         if !current.eq(fields)? {
             let message = format!(
                 "{} is registered with other {name} than when this was pickled: {} now, {} then",

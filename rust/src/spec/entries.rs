@@ -1,4 +1,4 @@
-//! The entries that lead from a container to its children, and the paths made of them.
+//! The entries that lead from a container to its children, and the path of one place.
 
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -94,7 +94,7 @@ impl<'a, 'py> KeyPaths<'a, 'py> {
         Self { known, leaves: Leaves::of(graph), keys: SharedKeys::default(), interrupts: Interrupts::new() }
     }
 
-    /// The path of a leaf, who are asked for in their order.
+    /// The path of a leaf; the leaves have to be asked for in their order.
     pub(crate) fn path_of(&mut self, py: Python<'py>, leaf: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Some(known) = self.known {
             return known.get_item(leaf).map(Some);
