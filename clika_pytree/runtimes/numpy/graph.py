@@ -1,0 +1,155 @@
+"""The graph: what is left of a recording once what nobody needs is dropped, and the function that runs it."""
+
+from __future__ import annotations
+
+import linecache
+import weakref
+
+import numpy as np
+
+from clika_pytree.typing import TYPE_CHECKING
+
+from .dims import layout_class
+from .sizes import Size, dims_in, size_text
+from .source import Source
+from .tape import INPUT, Node, SizeTerm, nodes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .tape import Op, Tape
+
+__all__: list[str] = []
+
+
+class Fact:
+    """What a graph takes for granted of one input: class, dtype, number of axes; layout where it matters, else None."""
+
+    __slots__ = ("dtype", "layout", "ndim", "type")
+
+    def __init__(self, node: Node, layout: str | None) -> None:
+        self.type, self.dtype, self.ndim, self.layout = node.type, node.dtype, node.ndim, layout
+
+    def holds(self, tensor: Any) -> bool:
+        return (
+            type(tensor) is self.type
+            and tensor.dtype == self.dtype
+            and tensor.ndim == self.ndim
+            and (self.layout is None or layout_class(tensor) == self.layout)
+        )
+
+    def __repr__(self) -> str:
+        layout = f", layout {self.layout}" if self.layout else ""
+        return f"{self.type.__name__} of {self.dtype}, {self.ndim} axes{layout}"
+
+
+class Condition:
+    """A size expression that the code forced, and the value it had."""
+
+    __slots__ = ("function", "text", "value")
+
+    def __init__(self, expression: Any, value: Any) -> None:
+        self.text, self.value = size_text(expression, lambda node: f"x{node.index}"), value
+        indexes = sorted({dim.node.index for dim in dims_in(expression)})
+        self.function: Callable[[Sequence[Any]], Any] = eval(  # of numbers, signs and our own names
+            f"lambda x: (lambda {', '.join(f'x{i}' for i in indexes)}: {self.text})"
+            f"({', '.join(f'x[{i}]' for i in indexes)})"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.text} == {self.value!r}"
+
+
+class Guards:
+    """Which inputs a graph is right for. An input without a fact is only handed on."""
+
+    __slots__ = ("conditions", "facts", "sizes")
+
+    def __init__(self, facts: dict[int, Fact], sizes: dict[tuple[int, int], int], conditions: list[Condition]) -> None:
+        self.facts, self.sizes, self.conditions = facts, sizes, conditions
+
+    def hold(self, tensors: Sequence[Any]) -> bool:
+        return (
+            all(fact.holds(tensors[index]) for index, fact in self.facts.items())
+            and all(tensors[index].shape[axis] == size for (index, axis), size in self.sizes.items())
+            and all(condition.function(tensors) == condition.value for condition in self.conditions)
+        )
+
+    def __repr__(self) -> str:
+        lines = [f"x{index}: {fact!r}" for index, fact in sorted(self.facts.items())]
+        lines += [f"x{index}.shape[{axis}] == {size}" for (index, axis), size in sorted(self.sizes.items())]
+        return "\n".join(lines + [repr(condition) for condition in self.conditions])
+
+
+class Graph:
+    """A recorded function of a list of arrays.
+
+    `run(tensors)` computes, `text()` is the Python source it runs, `guards` says which inputs it is right for (which
+    `run` takes for granted), `nodes` are the operations that are left.
+    """
+
+    def __init__(self, tape: Tape, outputs: list[Any], layouts: list[str]) -> None:
+        self.inputs = tape.inputs
+        self.constants = list(tape.constants.values())
+        self.outputs = outputs
+        self.nodes = live_ops(tape.ops, outputs)
+        source = Source(self, layouts)
+        self._text = source.text()
+        facts = {
+            index: Fact(tape.inputs[index], "C" if index in source.needs_layout else None) for index in sorted(tape.used)
+        }
+        self.guards = Guards(facts, tape.forced, [Condition(e, value) for e, value in tape.conditions])
+        self._function = self._compiled(source.names)
+
+    def _compiled(self, names: dict[str, Any]) -> Any:
+        """The generated function; its source is where a traceback looks for it."""
+        file = f"<graph {id(self):x}>"
+        space = {"np": np, **names}
+        exec(compile(self._text, file, "exec"), space)
+        linecache.cache[file] = (len(self._text), None, self._text.splitlines(True), file)
+        weakref.finalize(self, linecache.cache.pop, file, None).atexit = False
+        return space["graph"]
+
+    def run(self, tensors: Sequence[Any]) -> list[Any]:
+        """The results for these inputs."""
+        results: list[Any] = self._function(*tensors)
+        return results
+
+    def text(self) -> str:
+        """The source of the function that runs."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self.inputs)} inputs, {len(self.nodes)} operations, {len(self.outputs)} results>"
+
+
+def live_ops(ops: list[Op], outputs: list[Any]) -> list[Op]:
+    """The operations that a result depends on. One that writes lives while somebody may look at what it writes into."""
+    needed = {id(node) for node in nodes_in(outputs)}
+    seen = {id(node.root()) for node in nodes_in(outputs)}  # sets of nodes that share memory, and are looked at
+    visible = {id(node.root()) for op in ops for node in (*nodes_in(op.args), *nodes_in(op.kwargs)) if node.kind == INPUT}
+    kept: list[Op] = []
+    for op in reversed(ops):
+        roots = {id(node.root()) for node in op.writes}
+        if not (any(id(node) in needed for node in op.outputs) or roots & (seen | visible)):
+            continue
+        kept.append(op)
+        used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
+        needed.update(id(node) for node in used)
+        seen.update(id(node.root()) for node in used)
+    return kept[::-1]
+
+
+def output_term(tape: Tape, value: Any) -> Any:
+    """A result as the graph keeps it; the pair is the term and the real value of the first call."""
+    from .array import Recorded
+
+    if type(value) is Recorded:
+        tape.check_open()
+        if value._tape is not tape:
+            return tape.term(value)
+        return value._node
+    return SizeTerm(value.expression) if type(value) is Size else tape.term(value)
+
+

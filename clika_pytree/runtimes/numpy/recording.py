@@ -1,0 +1,65 @@
+"""One recorded run of a function."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clika_pytree.typing import TYPE_CHECKING
+
+from .array import Recorded
+from .dims import layout_class
+from .graph import Graph, output_term
+from .randomness import Entropy, Watch
+from .refusals import RecordingError
+from .tape import Tape, real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+__all__: list[str] = []
+
+
+def record(
+    flat_fn: Callable[[list[Any]], list[Any]], tensors: Sequence[Any], reachable: Iterable[Any] = ()
+) -> tuple[list[Any], Graph]:
+    """Run a function of a list of arrays once, and write down what it does with them.
+
+    Args:
+        flat_fn: Takes one list of arrays and gives a list of arrays and other values.
+        tensors: The arrays, and scalars, of this call.
+        reachable: Other objects that the function may get hold of; random generators in them are watched.
+
+    Returns:
+        The results of this call, and the graph.
+
+    Raises:
+        RecordingError: (a `PyTreeTypeError`) the function did something that a graph cannot hold; the message names the
+            line and says what to do.
+
+    Example:
+        >>> import numpy as np
+        >>> from clika_pytree.runtimes.numpy import record
+        >>> results, graph = record(lambda xs: [xs[0].sum(0) / xs[0].shape[0]], [np.ones((2, 3))])
+        >>> results, graph.run([np.arange(12.0).reshape(4, 3)])
+        ([array([1., 1., 1.])], [array([4.5, 5.5, 6.5])])
+    """
+    for index, tensor in enumerate(tensors):
+        if not isinstance(tensor, np.ndarray | np.generic):
+            raise RecordingError(f"record() expects numpy arrays, got {type(tensor).__name__} at {index}")
+    layouts = [layout_class(tensor) for tensor in tensors]
+    tape = Tape(tensors)
+    watch, entropy = Watch([flat_fn, *reachable]), Entropy()
+    recorded = {}  # an array that is passed twice is one recorded array, as it is one array
+    for node, tensor in zip(tape.inputs, tensors, strict=True):
+        recorded[node.index] = Recorded(tape, node, tensor)
+    try:
+        with entropy:
+            outputs = flat_fn(list(recorded.values()))
+        watch.check()
+        entropy.check()
+        terms = [output_term(tape, value) for value in outputs]
+        results = [real(value) for value in outputs]
+    finally:
+        tape.open = False
+    return results, Graph(tape, terms, layouts)

@@ -1,0 +1,59 @@
+"""What cannot be recorded is an error that names the user's line and says what to do instead."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+
+import numpy as np
+
+from clika_pytree._native import PyTreeTypeError
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import shorten
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__: list[str] = []
+
+OWN = (os.path.dirname(os.path.abspath(__file__)) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
+
+
+class RecordingError(PyTreeTypeError):
+    """The function did something with a tensor that a graph cannot hold."""
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is neither ours nor numpy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    return frame
+
+
+def user_line() -> tuple[str, int]:
+    frame = user_frame()
+    return ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def place_text(file: str, line: int) -> str:
+    """`model.py:12`, for a comment."""
+    return f"{os.path.basename(file)}:{line}"
+
+
+def refusal(what: str, advice: str) -> RecordingError:
+    """The error, with the place of the user's code that asked."""
+    file, line = user_line()
+    source = linecache.getline(file, line).strip()
+    quoted = f"\n    {shorten(source)}\n" if source else " "
+    return RecordingError(f"{what}, at {file}:{line}:{quoted}{advice}")
+
+
+def needs_value(what: str) -> RecordingError:
+    """The refusal of everything that would bake the numbers of the first call into the graph."""
+    return refusal(
+        f"{what} needs the value of a tensor, which differs from call to call",
+        "compute with arrays instead (np.where for a branch), or leave this step out of the compiled function and "
+        "return what it needs",
+    )

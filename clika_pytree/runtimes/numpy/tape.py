@@ -1,0 +1,262 @@
+"""What a recording writes down: nodes (tensors), and the operations on them in the order of the program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clika_pytree.typing import TYPE_CHECKING
+
+from .array import Recorded
+from .refusals import needs_value, refusal, user_line
+from .sizes import Dim, Size, dims_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+__all__: list[str] = []
+
+INPUT, CONSTANT, RESULT = "input", "constant", "result"
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+
+
+class Node:
+    """A tensor of the graph, or a captured object. Of a tensor only the facts are kept, not the numbers."""
+
+    __slots__ = ("alias", "dims", "dtype", "fresh", "index", "kind", "ndim", "shape", "sources", "type", "value", "varies")
+
+    def __init__(self, kind: str, index: int, value: Any) -> None:
+        self.kind, self.index = kind, index
+        self.value = value if kind == CONSTANT else None
+        self.type: Any = type(value)
+        tensor = isinstance(value, np.ndarray | np.generic)
+        self.dtype: Any = value.dtype if tensor else None
+        self.shape: tuple[int, ...] = value.shape if tensor else ()
+        self.ndim = len(self.shape)
+        self.alias: Node | None = None  # a parent in the sets of those that may share memory
+        self.fresh = False  # whether its memory was made by the operation that made it
+        self.sources: frozenset[int] = frozenset((index,)) if kind == INPUT else frozenset()
+        self.varies = False  # whether its shape depends on values
+        self.dims: tuple[Any, ...] = self.shape if kind == CONSTANT else tuple(Dim(self, k) for k in range(self.ndim))
+
+    def root(self) -> Node:
+        node = self
+        while node.alias is not None:
+            node = node.alias
+        return node
+
+    def share(self, other: Node) -> None:
+        """Note that the two may share memory."""
+        a, b = self.root(), other.root()
+        if a is not b:
+            a.alias = b
+
+    @property
+    def is_array(self) -> bool:
+        return self.type is np.ndarray
+
+
+class Op:
+    """One call: how it is written, what it takes, makes and writes into."""
+
+    __slots__ = ("args", "call", "fresh", "kind", "kwargs", "line", "made", "name", "outputs", "writes")
+
+    def __init__(self, kind: str, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.kind, self.name, self.call, self.args, self.kwargs = kind, name, call, args, kwargs
+        self.outputs: list[Node] = []
+        self.made: Any = None  # the outputs in the shape of the result: a node, or lists and tuples of nodes
+        self.writes: list[Node] = []
+        self.fresh = False
+        self.line = user_line()
+
+
+def nodes_in(term: Any) -> Iterator[Node]:
+    """The nodes that an argument mentions, those of its sizes too."""
+    if isinstance(term, Node):
+        yield term
+    elif isinstance(term, list | tuple):
+        for item in term:
+            yield from nodes_in(item)
+    elif isinstance(term, dict):
+        yield from nodes_in(list(term.values()))
+    elif isinstance(term, slice):
+        yield from nodes_in((term.start, term.stop, term.step))
+    elif isinstance(term, SizeTerm):
+        for dim in dims_in(term.expression):
+            yield dim.node
+
+
+class SizeTerm:
+    """A size as an argument."""
+
+    __slots__ = ("expression",)
+
+    def __init__(self, expression: Any) -> None:
+        self.expression = expression
+
+
+class Tape:
+    """A recording in progress."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self.open = True
+        self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
+        self.constants: dict[int, Node] = {}
+        self.ops: list[Op] = []
+        self.count = 0
+        self.used: set[int] = set()  # inputs of which dtype, ndim or an operation was asked
+        self.forced: dict[Any, Any] = {}  # (input, axis) to size
+        self.conditions: list[tuple[Any, Any]] = []  # other size expressions and their values
+
+    def check_open(self) -> None:
+        if not self.open:
+            raise refusal(
+                "A tensor of an earlier recording was used after the recorded function had returned",
+                "return it from the function, and do not keep it in a global, an attribute or a closure",
+            )
+
+    def use(self, node: Node) -> None:
+        if node.kind == INPUT:
+            self.used.add(node.index)
+
+    def constant(self, value: Any) -> Node:
+        """The node of a captured object, one for each object."""
+        node = self.constants.get(id(value))
+        if node is None:
+            node = self.constants[id(value)] = Node(CONSTANT, len(self.constants), value)
+        return node
+
+    def term(self, value: Any) -> Any:
+        """An argument as the graph keeps it."""
+        cls = type(value)
+        if cls is Recorded:
+            if value._tape is not self:
+                raise refusal("A tensor of another recording was used", "pass it to this function as an argument")
+            self.use(value._node)
+            return value._node
+        if cls is Size:
+            return SizeTerm(value.expression)
+        if cls in PLAIN:
+            return value
+        if cls is list:
+            return [self.term(item) for item in value]
+        if cls is tuple:
+            return tuple(self.term(item) for item in value)
+        if cls is dict:
+            return {key: self.term(item) for key, item in value.items()}
+        if cls is slice:
+            return slice(self.term(value.start), self.term(value.stop), self.term(value.step))
+        return self.constant(value)
+
+    def force(self, expression: Any, value: Any) -> None:
+        """Make a size's value a guard."""
+        self.check_open()
+        dims = list(dims_in(expression))
+        if all(dim.node.kind == INPUT for dim in dims):
+            if isinstance(expression, Dim):
+                self.force_axis(expression.node, expression.axis)
+            elif dims and not any(e is expression for e, _ in self.conditions):
+                self.conditions.append((expression, value))
+            return
+        for dim in dims:
+            self.force_shape(dim.node)
+
+    def force_axis(self, node: Node, axis: int) -> None:
+        self.use(node)
+        self.forced[node.index, axis] = node.shape[axis]
+
+    def force_shape(self, node: Node) -> None:
+        """Guard all sizes that a node's shape can depend on."""
+        if node.varies:
+            raise needs_value("A size that depends on values, used as a number,")
+        for index in node.sources:
+            for axis in range(self.inputs[index].ndim):
+                self.force_axis(self.inputs[index], axis)
+
+    def refuse_captured(self, target: Any, how: str) -> None:
+        """The error where an array that is no input and no result would be written into."""
+        captured = type(target) is not Recorded
+        if not captured and target._node.kind == RESULT and not target._node.fresh:
+            root = target._node.root()
+            captured = any(
+                node.root() is root and isinstance(node.value, np.ndarray) and np.may_share_memory(node.value, target._value)
+                for node in self.constants.values()
+            )
+        if captured:
+            raise refusal(
+                f"{how} writes into an array that the function captured, which a graph would do once only",
+                "pass the array as an argument; for an array made in the function, write np.zeros_like(x), "
+                "np.zeros(shape, like=x), or x.copy()",
+            )
+
+    def add(
+        self,
+        kind: str,
+        name: str,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None = None,
+        *,
+        writes: Sequence[Any] = (),
+        fresh: bool = False,
+        varies: bool = False,
+        optional: bool = False,
+    ) -> Any:
+        """Run a call on the real values and write it down. `optional`: a result may be None or what is written into."""
+        self.check_open()
+        kwargs = kwargs or {}
+        for target in writes:
+            self.refuse_captured(target, f"{name}")
+        op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
+        result = call(*real(args), **real(kwargs))
+        op.writes = [target._node for target in writes]
+        op.fresh = fresh
+        used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
+        sources = frozenset[int]().union(*(node.sources for node in used))
+        op.made, wrapped = (None, None) if optional else self.wrap(op, result, sources, varies or any(n.varies for n in used))
+        self.ops.append(op)
+        if not fresh:
+            for output in op.outputs:
+                for node in used:
+                    output.share(node)
+        from .dims import proven_dims
+
+        proven_dims(op)
+        return wrapped
+
+    def wrap(self, op: Op, result: Any, sources: frozenset[int], varies: bool) -> tuple[Any, Any]:
+        """A result as nodes and as what the function goes on with."""
+        if isinstance(result, np.ndarray | np.generic):
+            node = Node(RESULT, self.count, result)
+            self.count += 1
+            node.sources, node.varies = sources, varies
+            node.fresh = op.fresh
+            op.outputs.append(node)
+            return node, Recorded(self, node, result)
+        if isinstance(result, list | tuple):
+            pairs = [self.wrap(op, item, sources, varies) for item in result]
+            made, wrapped = [a for a, _ in pairs], [b for _, b in pairs]
+            if isinstance(result, list):
+                return made, wrapped
+            cls = type(result)
+            return tuple(made), tuple(wrapped) if cls is tuple else cls(*wrapped)
+        raise needs_value(f"{op.name}, whose result is a Python {type(result).__name__},")
+
+
+def real(value: Any) -> Any:
+    """An argument with the first call's values in place of what is recorded."""
+    cls = type(value)
+    if cls is Recorded:
+        return value._value
+    if cls is Size:
+        return value.value
+    if cls is list:
+        return [real(item) for item in value]
+    if cls is tuple:
+        return tuple(real(item) for item in value)
+    if cls is dict:
+        return {key: real(item) for key, item in value.items()}
+    if cls is slice:
+        return slice(real(value.start), real(value.stop), real(value.step))
+    return value
+
