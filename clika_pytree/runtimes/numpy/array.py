@@ -65,7 +65,6 @@ class Recorded:
 
     __slots__ = ("_node", "_tape", "_value")
     __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, tape: Tape, node: Node, value: Any) -> None:
         self._tape, self._node, self._value = tape, node, value
@@ -140,6 +139,11 @@ class Recorded:
         if not self._value.ndim:
             raise TypeError("iteration over a 0-d array")
         return iter([self[index] for index in range(len(self))])
+
+    def __hash__(self) -> int:
+        if isinstance(self._value, np.generic):
+            raise needs_value("hash()")
+        raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __repr__(self) -> str:
         return f"<recorded array of {self._value.dtype}, shape {self._value.shape}>"

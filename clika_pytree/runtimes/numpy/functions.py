@@ -62,7 +62,7 @@ def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwa
     if len(out) == 1:
         kwargs = {**kwargs, "out": out[0]}
     call = ufunc if method == "__call__" else getattr(ufunc, method)
-    given = bool(out) and None not in out
+    given = bool(out) and all(target is not None for target in out)
     kind = "ufunc" if method == "__call__" else "ufunc method"
     result = tape.add(
         kind, name, call, inputs, kwargs, writes=writes, fresh=not writes, optional=method == "at" or given

@@ -10,7 +10,7 @@ from .array import Recorded
 from .dims import layout_class
 from .graph import Graph, output_term
 from .randomness import Entropy, Watch
-from .refusals import RecordingError
+from .refusals import RecordingError, Refusals
 from .tape import Tape, real
 
 if TYPE_CHECKING:
@@ -50,12 +50,10 @@ def record(
     layouts = [layout_class(tensor) for tensor in tensors]
     tape = Tape(tensors)
     watch, entropy = Watch([flat_fn, *reachable]), Entropy()
-    recorded = {}  # an array that is passed twice is one recorded array, as it is one array
-    for node, tensor in zip(tape.inputs, tensors, strict=True):
-        recorded[node.index] = Recorded(tape, node, tensor)
+    recorded = [Recorded(tape, node, tensor) for node, tensor in zip(tape.inputs, tensors, strict=True)]
     try:
-        with entropy:
-            outputs = flat_fn(list(recorded.values()))
+        with entropy, Refusals():
+            outputs = flat_fn(recorded)
         watch.check()
         entropy.check()
         terms = [output_term(tape, value) for value in outputs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
 
 import numpy as np
 
@@ -18,6 +19,24 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 OWN = (os.path.dirname(os.path.abspath(__file__)) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
+
+
+_noted = threading.local()
+
+
+class Refusals:
+    """The refusals of one recording: one that the function (or numpy) caught is an error all the same."""
+
+    def __enter__(self) -> Refusals:
+        self.outer = getattr(_noted, "first", None)
+        _noted.first = None
+        return self
+
+    def __exit__(self, cls: object, error: BaseException | None, trace: object) -> None:
+        first: RecordingError | None = _noted.first
+        _noted.first = self.outer
+        if first is not None and error is not first and (error is None or isinstance(error, Exception)):
+            raise first.with_traceback(None)
 
 
 class RecordingError(PyTreeTypeError):
@@ -47,7 +66,10 @@ def refusal(what: str, advice: str) -> RecordingError:
     file, line = user_line()
     source = linecache.getline(file, line).strip()
     quoted = f"\n    {shorten(source)}\n" if source else " "
-    return RecordingError(f"{what}, at {file}:{line}:{quoted}{advice}")
+    error = RecordingError(f"{what}, at {file}:{line}:{quoted}{advice}")
+    if getattr(_noted, "first", None) is None:
+        _noted.first = error
+    return error
 
 
 def needs_value(what: str) -> RecordingError:

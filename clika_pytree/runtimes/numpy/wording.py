@@ -46,7 +46,7 @@ class Words:
         if node.kind != CONSTANT:
             return self.variable(node)
         value = node.value
-        if type(value) is np.dtype and value.isbuiltin == 1:
+        if isinstance(value, np.dtype) and value.isbuiltin == 1:
             return f"np.dtype({value.name!r})"
         if isinstance(value, type) and getattr(np, value.__name__, None) is value:
             return f"np.{value.__name__}"
