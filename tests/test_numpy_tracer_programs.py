@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,8 @@ def test_a_graph_computes_the_bits_of_numpy(block, data):
     first, *others = (call(rows) for rows in data.draw(st.lists(st.sampled_from([5, 2, 1, 7, 0, 9]), min_size=2, max_size=3)))
     ran: list[int] = []
     function = program(steps, ran)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy, about NaN and complex numbers
         from recorded import copies
 
         function(*copies(first))

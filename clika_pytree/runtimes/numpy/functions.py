@@ -88,7 +88,7 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
         raise refusal(f"np.{name}() writes a file at the first call only", "return the tensors and write them afterwards")
     if function in SHARED_MEMORY:
         raise needs_value(f"np.{name}()")
-    if name in SHAPED and (name == "unstack" or not (len(args) > 1 or kwargs.get("axis") is not None)):
+    if name in SHAPED and (name == "unstack" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)):
         for tensor in tensors:
             _ = [size.force() for size in tensor.shape if type(size) is Size]
     writes = [] if kwargs.get("out") is None else [*_as_tuple(kwargs["out"])]

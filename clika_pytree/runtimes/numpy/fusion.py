@@ -127,7 +127,7 @@ class Analysis:
 
     def is_elementwise(self, op: Op) -> bool:
         """Whether its result may be given memory: numbers only, all of it C-contiguous, of a known shape."""
-        if ufunc_of(op) is None or len(op.outputs) != 1:
+        if ufunc_of(op) is None or len(op.outputs) != 1 or op.errors:
             return False
         out = op.outputs[0]
         if not out.is_array or out.ndim == 0 or not has_plain_dtype(out) or self.rests_on(out) is None:

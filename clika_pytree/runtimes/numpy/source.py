@@ -89,7 +89,10 @@ class Writer:
             names = self.variables.drop(node for node in dead if node not in op.outputs)
             self.variables.free += names
             taken_names = [self.variables.give(node) for node in op.outputs]
-            self.line(text if op.made is None else f"{self.words.target(op.made)} = {text}", op)
+            if op.errors:
+                self.line(f"with np.errstate({', '.join(f'{kind}={how!r}' for kind, how in op.errors.items())}):", op)
+            text = text if op.made is None else f"{self.words.target(op.made)} = {text}"
+            self.line(text, op, 2 if op.errors else 1)
             self.forget(name for name in names if name not in taken_names)
         self.delete(self.variables.drop(dead))
 

@@ -59,7 +59,7 @@ class Node:
 class Op:
     """One call: how it is written, what it takes, makes and writes into."""
 
-    __slots__ = ("args", "call", "fresh", "kind", "kwargs", "line", "made", "name", "outputs", "writes")
+    __slots__ = ("args", "call", "errors", "fresh", "kind", "kwargs", "line", "made", "name", "outputs", "writes")
 
     def __init__(self, kind: str, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.kind, self.name, self.call, self.args, self.kwargs = kind, name, call, args, kwargs
@@ -68,6 +68,7 @@ class Op:
         self.writes: list[Node] = []
         self.fresh = False
         self.line = user_line()
+        self.errors: dict[str, str] = {}  # what np.errstate says at that place, where it differs
 
 
 def nodes_in(term: Any) -> Iterator[Node]:
@@ -100,6 +101,7 @@ class Tape:
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.open = True
+        self.errors = np.geterr()
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
         self.constants: dict[int, Node] = {}
         self.ops: list[Op] = []
@@ -211,14 +213,17 @@ class Tape:
         result = call(*real(args), **real(kwargs))
         op.writes = [target._node for target in writes]
         op.fresh = fresh
+        errors = np.geterr()
+        if errors != self.errors:
+            op.errors = {kind: how for kind, how in errors.items() if how != self.errors[kind]}
         used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
         sources = frozenset[int]().union(*(node.sources for node in used))
         op.made, wrapped = (None, None) if optional else self.wrap(op, result, sources, varies or any(n.varies for n in used))
         self.ops.append(op)
         if not fresh:
-            for output in op.outputs:
-                for node in used:
-                    output.share(node)
+            arrays = [node for node in (*used, *op.outputs) if issubclass(node.type, np.ndarray)]
+            for node in arrays if op.outputs else ():
+                node.share(arrays[0])
         from .dims import proven_dims
 
         proven_dims(op)
