@@ -39,14 +39,14 @@ def test_an_array_is_an_array_while_it_is_recorded():
         lambda x: [*np.linalg.eigh(x.T @ x), np.linalg.norm(x, axis=1), np.linalg.solve(x.T @ x + np.eye(4), x[0])],
         lambda x: [np.einsum("ij,kj->ik", x, x), np.einsum("ij->j", x), np.tensordot(x, x, ([0], [0]))],
         lambda x: [np.where(x > 0, x, -x), np.concatenate([x, x[:1]]), np.stack([x, x], axis=1), np.clip(x, 0, 1)],
-        lambda x: [*np.modf(x), *np.frexp(x), *divmod(x, 2), *np.divmod(3, x)],
+        lambda x: [*np.modf(x), *np.frexp(x), *divmod(x, 2), *np.divmod(3, x * 0 + 2)],
         lambda x: [np.add.reduce(x, axis=1), np.multiply.accumulate(x), np.subtract.outer(x[0], x[1]), abs(x), +x],
         lambda x: [np.add.reduceat(x, [0, 2], axis=1), x.max(axis=(0, 1)), x.mean(keepdims=True), x.std(0), x.argmax(1)],
         lambda x: [x.astype("f4") + 1, x.astype("i8") // 2, x.astype("i8") << 1, ~(x > 0), (x > 0) & (x < 1), x**2, 2**x],
         lambda x: [x.shape[0], x.shape, x.size, x.shape[0] / 2, -x.shape[1], x.nbytes, [x.shape[0] > 3][:0]],
         lambda x: [x.sum(), x.sum() + 1, x.sum() ** 2, np.float32(2) * x.mean(), x.sum() * x, x[0, 0], x.any()],
         lambda x: [np.split(x, 2, axis=1)[1], np.nonzero(x)[0], np.unique(x), np.sort(x, axis=0), np.cumsum(x)],
-        lambda x: [np.zeros(x.shape, like=x) + 1, np.ones_like(x), np.full_like(x, 3), np.arange(x.shape[0], like=x)],
+        lambda x: [np.ones(x.shape, like=x) + 1, np.ones_like(x), np.full_like(x, 3), np.full((2, *x.shape), 1, like=x)],
         lambda x: [np.shape(x), np.ndim(x), np.size(x), np.size(x, 0), np.result_type(x, np.float32)],
         lambda x: [x, 5, "text", None, x.T.T, np.atleast_1d(x), x.astype(x.dtype, copy=False)],
         lambda x: [x.dot(x.T), x.trace(), x.swapaxes(0, 1), x.ravel(), x.flatten(), x.take([0, 1], axis=1), x.copy().real],
@@ -171,12 +171,11 @@ def test_the_source_can_be_read():
     )
     assert text.endswith(
         "    del v0\n"
-        "    v0 = v1 @ x1\n"
-        "    del v1\n"
-        f"    v1 = v0.max(axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
-        "    np.subtract(v0, v1, v0)\n"
-        "    del v1\n"
-        "    return [v0]\n"
+        "    v1 = v1 @ x1\n"
+        f"    v0 = v1.max(axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
+        "    np.subtract(v1, v0, v1)\n"
+        "    del v0\n"
+        "    return [v1]\n"
     )
 
 

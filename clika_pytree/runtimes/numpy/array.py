@@ -279,6 +279,11 @@ def refused_value(name: str) -> Callable[..., Any]:
                 "use a function that numpy hands over (np.stack, not np.array, for a list of tensors; np.take(table, "
                 "index), not table[index], for an array that was captured)",
             )
+        if name == "__index__":
+            raise refusal(
+                "A tensor as an index, or as a number of items, needs its value, which differs from call to call",
+                "np.take(table, index) reads a captured array or list",
+            )
         if name == "__format__" and args == ("",):
             return repr(self)
         raise needs_value(short)

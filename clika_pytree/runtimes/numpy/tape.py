@@ -187,8 +187,8 @@ class Tape:
         if captured:
             raise refusal(
                 f"{how} writes into an array that the function captured, which a graph would do once only",
-                "pass the array as an argument; for an array made in the function, write np.zeros_like(x), "
-                "np.zeros(shape, like=x), or x.copy()",
+                "pass the array as an argument; for an array made in the function, write "
+                "np.zeros_like(x), x.copy(), or x.__array_namespace__().zeros(shape)",
             )
 
     def add(

@@ -1,0 +1,186 @@
+"""What cannot be recorded is an error that names the user's line and says what to do; random numbers are one of them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from recorded import check
+
+from clika_pytree import PyTreeTypeError
+from clika_pytree.runtimes.numpy import RecordingError, record
+
+CAPTURED = np.ones(3)
+RNG = np.random.default_rng(5)
+LEGACY = np.random.RandomState(5)
+
+
+def refused(function: Any, x: Any = None) -> str:
+    with pytest.raises(RecordingError) as caught:
+        record(lambda arrays: [function(*arrays)], [np.arange(6.0).reshape(2, 3) if x is None else x])
+    assert isinstance(caught.value, PyTreeTypeError)
+    return str(caught.value)
+
+
+def caught_by_the_function(x):
+    try:
+        return float(x[0, 0])
+    except TypeError:
+        return 0.0
+
+
+VALUES = {
+    "A branch (if, while, and, or, not)": lambda x: 1 if x.sum() > 0 else 2,
+    "float()": lambda x: float(x[0, 0]),
+    "int()": lambda x: int(x[0, 0]),
+    "complex()": lambda x: complex(x[0, 0]),
+    "round()": lambda x: round(x[0, 0]),
+    "hash()": lambda x: {x[0, 0]: 1},
+    ".tolist()": lambda x: x.tolist(),
+    ".item()": lambda x: x.item(0),
+    ".tobytes()": lambda x: x.tobytes(),
+    ".dump()": lambda x: x.dump("file"),
+    "dlpack()": lambda x: np.from_dlpack(x),
+    "Formatting": lambda x: f"{x[0, 0]:.2f}",
+    "`in`": lambda x: 3 in x,
+    "Pickling or copying": lambda x: __import__("pickle").dumps(x),
+    "np.allclose, whose result is a Python bool,": lambda x: np.allclose(x, x),
+    "np.array_equal, whose result is a Python bool,": lambda x: np.array_equal(x, x),
+    "np.array2string, whose result is a Python str,": lambda x: np.array2string(x),
+    "np.shares_memory()": lambda x: np.shares_memory(x, x),
+    "A size that depends on values, used as a number,": lambda x: np.zeros(len(x[x > 1])),
+}
+
+
+@pytest.mark.parametrize("what", VALUES)
+def test_what_needs_a_value_names_the_line(what):
+    function = VALUES[what]
+    message = refused(function)
+    assert message.startswith(f"{what} needs the value of a tensor, which differs from call to call, at {__file__}:")
+    first = function.__code__.co_firstlineno
+    assert f"{__file__}:{first}:\n    {what!r:.3}"[:-4] in message
+    assert "np.where for a branch" in message
+
+
+@pytest.mark.parametrize(
+    ("function", "what", "advice"),
+    [
+        (lambda x: np.asarray(x), "np.asarray() of a tensor", "np.stack, not np.array"),
+        (lambda x: np.array([x, x]), "np.asarray() of a tensor", "np.stack, not np.array"),
+        (lambda x: CAPTURED[x[0].astype(int)], "A tensor as an index", "np.take(table, index)"),
+        (lambda x: [1, 2, 3][x[0, 0].astype(int)], "A tensor as an index", "np.take(table, index)"),
+        (lambda x: np.copyto(CAPTURED, x[0]), "np.copyto writes into an array that the function captured", "x.copy()"),
+        (lambda x: np.add(x[0], 1, out=CAPTURED), "np.add writes into an array", "as an argument"),
+        (lambda x: np.add.at(CAPTURED, [0], x[0, 0]), "np.add.at writes into an array", "as an argument"),
+        (lambda x: CAPTURED.__iadd__(x[0]), "np.add writes into an array", "as an argument"),
+        (lambda x: x.sum(0, out=CAPTURED), "sum writes into an array", "as an argument"),
+        (lambda x: np.sum(x, 0, out=CAPTURED), "np.sum writes into an array", "as an argument"),
+        (lambda x: np.sum(x, 0, None, CAPTURED), "np.sum() got its `out` by position", "out="),
+        (lambda x: np.broadcast_arrays(CAPTURED, x[0])[0].sort(), "sort writes into an array", "as an argument"),
+        (lambda x: CAPTURED.__setitem__(0, x[0, 0]), "float() needs the value of a tensor", "leave this step out"),
+        (lambda x: x.strides, "The attribute .strides is about the memory", "x.reshape(-1)"),
+        (lambda x: x.flat[0], "The attribute .flat is about the memory", "x.reshape(-1)"),
+        (lambda x: x.flags, "The attribute .flags is about the memory", "x.reshape(-1)"),
+        (lambda x: setattr(x, "shape", (3, 2)), "Setting .shape of a recorded array", "x.reshape()"),
+        (lambda x: np.save("file", x), "np.save() writes a file at the first call only", "return the tensors"),
+        (caught_by_the_function, "float() needs the value of a tensor", "leave this step out"),
+    ],
+)
+def test_other_refusals(function, what, advice):
+    before = CAPTURED.copy()
+    message = refused(function)
+    assert message.startswith(what)
+    assert f"at {__file__}:" in message
+    assert advice in message
+    assert np.array_equal(CAPTURED, before)
+
+
+def test_a_tensor_that_outlives_its_recording_is_refused():
+    kept = []
+    record(lambda arrays: [kept.append(arrays[0]) or arrays[0]], [np.ones(3)])
+    with pytest.raises(RecordingError, match="used after the recorded function had returned"):
+        kept[0] + 1
+    with pytest.raises(RecordingError, match="another recording"):
+        record(lambda arrays: [arrays[0] + kept[0]], [np.ones(3)])
+
+
+def test_errors_of_numpy_are_numpys():
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        record(lambda arrays: [arrays[0] + np.ones(5)], [np.ones(3)])
+    with pytest.raises(AttributeError, match="'ndarray' object has no attribute 'sumn'"):
+        record(lambda arrays: [arrays[0].sumn()], [np.ones(3)])
+    with pytest.raises(TypeError, match="unhashable type: 'numpy.ndarray'"):
+        record(lambda arrays: [{arrays[0]: 1}], [np.ones(3)])
+    with pytest.raises(RecordingError, match=r"expects numpy arrays, got list at 1"):
+        record(lambda arrays: arrays, [np.ones(3), [1]])
+
+
+class Holder:
+    def __init__(self, rng):
+        self.rng = rng
+
+    def draw(self, x):
+        return x + self.rng.normal()
+
+
+def by_closure():
+    rng = np.random.default_rng(1)
+    return lambda x: x + rng.normal()
+
+
+def helper(x):
+    return x + RNG.random()
+
+
+def with_default(x, rng=np.random.default_rng(3)):  # noqa: B008
+    return x + rng.normal()
+
+
+GLOBAL = "numpy's global generator"
+UNSEEDED = "a generator without a seed"
+DRAWS = {
+    "np.random.rand": (lambda x: x + np.random.rand(), "numpy's global generator"),  # noqa: NPY002
+    "np.random.seed": (lambda x: (np.random.seed(), x)[1], "numpy's global generator"),  # noqa: NPY002
+    "np.random.shuffle": (lambda x: (np.random.shuffle([1, 2, 3]), x)[1], "numpy's global generator"),  # noqa: NPY002
+    "np.random.standard_normal": (lambda x: x * np.random.standard_normal(x.shape), "numpy's global generator"),  # noqa: NPY002
+    "a global Generator": (lambda x: x + RNG.normal(), "RNG"),
+    "in a helper": (lambda x: helper(x), "RNG"),
+    "a global RandomState": (lambda x: x + LEGACY.rand(), "LEGACY"),
+    "a closure": (by_closure(), "rng"),
+    "a default": (with_default, "default 0 of with_default()"),
+    "a partial": (functools.partial(with_default, rng=np.random.default_rng(4)), "rng"),
+    "a method's object": (Holder(np.random.default_rng(2)).draw, "rng"),
+    "in a container": (Holder({"a": [np.random.default_rng(2)]}), "rng"),
+    "a bit generator": (lambda x: x + float(RNG.bit_generator.random_raw() % 7), "RNG"),
+    "spawning": (lambda x: x + np.random.default_rng(RNG.spawn(1)[0]).normal(), "RNG"),
+    "default_rng()": (lambda x: x + np.random.default_rng().normal(), "without a seed"),
+    "RandomState()": (lambda x: x + np.random.RandomState().rand(), "without a seed"),  # noqa: NPY002
+    "SeedSequence()": (lambda x: x + np.random.SeedSequence().generate_state(1)[0], "without a seed"),
+    "PCG64()": (lambda x: x + np.random.Generator(np.random.PCG64()).normal(), "without a seed"),
+}
+
+
+@pytest.mark.parametrize("way", DRAWS)
+def test_drawing_random_numbers_is_an_error(way):
+    function, where = DRAWS[way]
+    if isinstance(function, Holder):
+        holder = function
+        function = lambda x: x + holder.rng["a"][0].normal()  # noqa: E731
+    with pytest.raises(RecordingError, match="random") as caught:
+        record(lambda arrays: [function(*arrays)], [np.ones(3)])
+    assert where in str(caught.value)
+    assert "draw them outside and pass them as an argument" in str(caught.value)
+
+
+def test_a_generator_among_the_static_arguments_is_watched():
+    rng = np.random.default_rng(0)
+    call = [rng]
+    function = eval("lambda call: lambda arrays: [arrays[0] + list(call)[0].normal()]")
+    with pytest.raises(RecordingError, match="argument 1"):
+        record(function(iter(call)), [np.ones(3)], [rng])
+
+
+def test_numbers_of_a_seeded_generator_made_inside_are_constants():
+    check(lambda x: [x + np.random.default_rng(7).normal(size=3)], [np.ones(3)], [np.zeros(3)])
