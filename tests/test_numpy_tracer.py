@@ -22,7 +22,9 @@ def test_an_array_is_an_array_while_it_is_recorded():
 
     def function(x):
         total = x.sum()
-        seen.extend([isinstance(x, np.ndarray), isinstance(total, np.floating), isinstance(total, float), x.dtype, x.ndim])
+        seen.extend(
+            [isinstance(x, np.ndarray), isinstance(total, np.floating), isinstance(total, float), x.dtype, x.ndim]
+        )
         seen.extend([isinstance(x.shape[0], int), len(x.shape), repr(x)])
         return [total]
 
@@ -41,16 +43,50 @@ def test_an_array_is_an_array_while_it_is_recorded():
         lambda x: [np.where(x > 0, x, -x), np.concatenate([x, x[:1]]), np.stack([x, x], axis=1), np.clip(x, 0, 1)],
         lambda x: [*np.modf(x), *np.frexp(x), *divmod(x, 2), *np.divmod(3, x * 0 + 2)],
         lambda x: [np.add.reduce(x, axis=1), np.multiply.accumulate(x), np.subtract.outer(x[0], x[1]), abs(x), +x],
-        lambda x: [np.add.reduceat(x, [0, 2], axis=1), x.max(axis=(0, 1)), x.mean(keepdims=True), x.std(0), x.argmax(1)],
-        lambda x: [x.astype("f4") + 1, x.astype("i8") // 2, x.astype("i8") << 1, ~(x > 0), (x > 0) & (x < 1), x**2, 2**x],
+        lambda x: [
+            np.add.reduceat(x, [0, 2], axis=1),
+            x.max(axis=(0, 1)),
+            x.mean(keepdims=True),
+            x.std(0),
+            x.argmax(1),
+        ],
+        lambda x: [
+            x.astype("f4") + 1,
+            x.astype("i8") // 2,
+            x.astype("i8") << 1,
+            ~(x > 0),
+            (x > 0) & (x < 1),
+            x**2,
+            2**x,
+        ],
         lambda x: [x.shape[0], x.shape, x.size, x.shape[0] / 2, -x.shape[1], x.nbytes, [x.shape[0] > 3][:0]],
         lambda x: [x.sum(), x.sum() + 1, x.sum() ** 2, np.float32(2) * x.mean(), x.sum() * x, x[0, 0], x.any()],
         lambda x: [np.split(x, 2, axis=1)[1], np.nonzero(x)[0], np.unique(x), np.sort(x, axis=0), np.cumsum(x)],
-        lambda x: [np.ones(x.shape, like=x) + 1, np.ones_like(x), np.full_like(x, 3), np.full((2, *x.shape), 1, like=x)],
+        lambda x: [
+            np.ones(x.shape, like=x) + 1,
+            np.ones_like(x),
+            np.full_like(x, 3),
+            np.full((2, *x.shape), 1, like=x),
+        ],
         lambda x: [np.shape(x), np.ndim(x), np.size(x), np.size(x, 0), np.result_type(x, np.float32)],
         lambda x: [x, 5, "text", None, x.T.T, np.atleast_1d(x), x.astype(x.dtype, copy=False)],
-        lambda x: [x.dot(x.T), x.trace(), x.swapaxes(0, 1), x.ravel(), x.flatten(), x.take([0, 1], axis=1), x.copy().real],
-        lambda x: [x[(x.shape[0] - 1)], x[: x.shape[0] // 2], x.repeat(2, 0), np.tile(x, 2), np.pad(x, 1), np.nan_to_num(x)],
+        lambda x: [
+            x.dot(x.T),
+            x.trace(),
+            x.swapaxes(0, 1),
+            x.ravel(),
+            x.flatten(),
+            x.take([0, 1], axis=1),
+            x.copy().real,
+        ],
+        lambda x: [
+            x[(x.shape[0] - 1)],
+            x[: x.shape[0] // 2],
+            x.repeat(2, 0),
+            np.tile(x, 2),
+            np.pad(x, 1),
+            np.nan_to_num(x),
+        ],
         lambda x: [np.array([1.0, 2, 3, 4]) * x, np.array([1.0, 2, 3, 4]) @ x.T, [1, 2, 3, 4] + x, x == [0, 1, 2, 3]],
     ],
 )
@@ -145,7 +181,7 @@ def test_what_nobody_needs_is_dropped_and_what_writes_stays():
 
 def test_the_source_can_be_read():
     def function(x, w):
-        y = np.exp(-(2 * x + 1) ** 2) @ w
+        y = np.exp(-((2 * x + 1) ** 2)) @ w
         return [y - y.max(axis=1, keepdims=True)]
 
     x, w = np.ones((3, 4)), np.ones((4, 2))
@@ -230,7 +266,9 @@ def test_every_ufunc_gives_the_bits_of_numpy_by_blocks(dtype):
         taken += 1
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            graph = check(lambda *a, u=ufunc: [np.abs(u(*[p + 1 for p in a[: u.nin]])) * 1], [x, y][: max(ufunc.nin, 1)])
+            graph = check(
+                lambda *a, u=ufunc: [np.abs(u(*[p + 1 for p in a[: u.nin]])) * 1], [x, y][: max(ufunc.nin, 1)]
+            )
         assert "rows(" in graph.text() or ufunc.types[0].endswith("?")
     assert taken > 50
 

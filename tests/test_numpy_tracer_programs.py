@@ -41,7 +41,9 @@ def step(pool: list[Any], kind: str, a: int, b: int, c: int) -> Any:
     if kind == "reduce":
         return getattr(x, REDUCTIONS[c % len(REDUCTIONS)])(axis=axis, keepdims=bool(a % 2))
     if kind == "view":
-        return (x.T, x[::-1], x[1:], x[..., :1], x.reshape(-1), x.real, x[::2], x.ravel(), x[None], x.squeeze(0))[c % 10]
+        return (x.T, x[::-1], x[1:], x[..., :1], x.reshape(-1), x.real, x[::2], x.ravel(), x[None], x.squeeze(0))[
+            c % 10
+        ]
     if kind == "make":
         makers = (
             lambda: np.where(x > 1, x, y),
@@ -87,7 +89,9 @@ def program(steps: list[Any], ran: list[int] | None = None) -> Any:
 
 KINDS = ["unary", "binary", "scalar", "swapped", "in place", "reduce", "view", "make", "store"]
 numbers = st.integers(0, 60)
-steps_of = st.lists(st.tuples(st.sampled_from([*KINDS, "binary", "scalar", "unary"]), numbers, numbers, numbers), max_size=12)
+steps_of = st.lists(
+    st.tuples(st.sampled_from([*KINDS, "binary", "scalar", "unary"]), numbers, numbers, numbers), max_size=12
+)
 
 
 @st.composite
@@ -130,7 +134,9 @@ def test_a_graph_computes_the_bits_of_numpy(block, data):
             for k, (letters, kind) in enumerate(zip(shapes, kinds, strict=True))
         ]
 
-    first, *others = (call(rows) for rows in data.draw(st.lists(st.sampled_from([5, 2, 1, 7, 0, 9]), min_size=2, max_size=3)))
+    first, *others = (
+        call(rows) for rows in data.draw(st.lists(st.sampled_from([5, 2, 1, 7, 0, 9]), min_size=2, max_size=3))
+    )
     ran: list[int] = []
     function = program(steps, ran)
     with np.errstate(all="ignore"), warnings.catch_warnings():

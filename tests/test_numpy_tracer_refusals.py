@@ -141,10 +141,10 @@ def with_default(x, rng=np.random.default_rng(3)):  # noqa: B008
 GLOBAL = "numpy's global generator"
 UNSEEDED = "a generator without a seed"
 DRAWS = {
-    "np.random.rand": (lambda x: x + np.random.rand(), "numpy's global generator"),  # noqa: NPY002
-    "np.random.seed": (lambda x: (np.random.seed(), x)[1], "numpy's global generator"),  # noqa: NPY002
-    "np.random.shuffle": (lambda x: (np.random.shuffle([1, 2, 3]), x)[1], "numpy's global generator"),  # noqa: NPY002
-    "np.random.standard_normal": (lambda x: x * np.random.standard_normal(x.shape), "numpy's global generator"),  # noqa: NPY002
+    "np.random.rand": (lambda x: x + np.random.rand(), "numpy's global generator"),
+    "np.random.seed": (lambda x: (np.random.seed(), x)[1], "numpy's global generator"),
+    "np.random.shuffle": (lambda x: (np.random.shuffle([1, 2, 3]), x)[1], "numpy's global generator"),
+    "np.random.standard_normal": (lambda x: x * np.random.standard_normal(x.shape), "numpy's global generator"),
     "a global Generator": (lambda x: x + RNG.normal(), "RNG"),
     "in a helper": (lambda x: helper(x), "RNG"),
     "a global RandomState": (lambda x: x + LEGACY.rand(), "LEGACY"),
@@ -156,7 +156,7 @@ DRAWS = {
     "a bit generator": (lambda x: x + float(RNG.bit_generator.random_raw() % 7), "RNG"),
     "spawning": (lambda x: x + np.random.default_rng(RNG.spawn(1)[0]).normal(), "RNG"),
     "default_rng()": (lambda x: x + np.random.default_rng().normal(), "without a seed"),
-    "RandomState()": (lambda x: x + np.random.RandomState().rand(), "without a seed"),  # noqa: NPY002
+    "RandomState()": (lambda x: x + np.random.RandomState().rand(), "without a seed"),
     "SeedSequence()": (lambda x: x + np.random.SeedSequence().generate_state(1)[0], "without a seed"),
     "PCG64()": (lambda x: x + np.random.Generator(np.random.PCG64()).normal(), "without a seed"),
 }

@@ -47,16 +47,40 @@ FRESH = {
     *("flatten", "max", "mean", "min", "nonzero", "prod", "repeat", "searchsorted", "std", "sum", "take"),
     *("trace", "var", "choose", "clip", "compress"),
 }
-SHARING = {"astype", "diagonal", "ravel", "reshape", "squeeze", "swapaxes", "transpose", "view", "conj", "conjugate", "getfield", "round"}
+SHARING = {
+    "astype",
+    "diagonal",
+    "ravel",
+    "reshape",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+    "view",
+    "conj",
+    "conjugate",
+    "getfield",
+    "round",
+}
 WRITING = {"byteswap", "fill", "partition", "put", "setfield", "sort"}
 ATTRIBUTES = ("T", "imag", "mT", "real")
 # Where `out` stands among the positional arguments.
 OUT_AT = {
-    **{"all": 1, "any": 1, "argmax": 1, "argmin": 1, "choose": 1, "clip": 2, "compress": 2, "cumprod": 2, "cumsum": 2},
-    **{"dot": 1, "max": 1, "mean": 2, "min": 1, "prod": 2, "round": 1, "std": 2, "sum": 2, "take": 2, "trace": 4},
+    "all": 1, "any": 1, "argmax": 1, "argmin": 1, "choose": 1, "clip": 2, "compress": 2, "cumprod": 2, "cumsum": 2,
+    "dot": 1, "max": 1, "mean": 2, "min": 1, "prod": 2, "round": 1, "std": 2, "sum": 2, "take": 2, "trace": 4,
     "var": 2,
 }
-VALUES = ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "tostring", "to_device", "__dlpack__", "__dlpack_device__")
+VALUES = (
+    "dump",
+    "dumps",
+    "item",
+    "tobytes",
+    "tofile",
+    "tolist",
+    "tostring",
+    "to_device",
+    "__dlpack__",
+    "__dlpack_device__",
+)
 MEMORY = ("base", "ctypes", "data", "flags", "flat", "resize", "setflags", "strides")
 
 
@@ -69,7 +93,7 @@ class Recorded:
     def __init__(self, tape: Tape, node: Node, value: Any) -> None:
         self._tape, self._node, self._value = tape, node, value
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> Any:  # type: ignore[override]
         return type(self._value)
 
@@ -267,7 +291,10 @@ class MethodCall:
 
 
 def refused_value(name: str) -> Callable[..., Any]:
-    text = {"__bool__": "A branch (if, while, and, or, not)", "__array__": "np.asarray(), or numpy where it looks for one,"}
+    text = {
+        "__bool__": "A branch (if, while, and, or, not)",
+        "__array__": "np.asarray(), or numpy where it looks for one,",
+    }
     text |= {"__contains__": "`in`", "__format__": "Formatting", "__reduce_ex__": "Pickling or copying"}
     short = text.get(name, name.strip("_") + "()" if name.startswith("__") else f".{name}()")
 

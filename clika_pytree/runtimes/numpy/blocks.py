@@ -21,7 +21,7 @@ BLOCK = 1 << 14  # items: with a few operands of float64, about a second-level c
 
 def rows(array: Any) -> int:
     """How many rows of an array are a block."""
-    return max(1, BLOCK * len(array) // array.size)
+    return max(1, BLOCK * len(array) // int(array.size))
 
 
 class Step:

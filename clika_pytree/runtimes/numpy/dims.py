@@ -176,5 +176,3 @@ def layout_class(array: Any) -> str:
     if type(array) is not np.ndarray or not flags.aligned:
         return "other"
     return "C" if flags.c_contiguous else "F" if flags.f_contiguous else "other"
-
-

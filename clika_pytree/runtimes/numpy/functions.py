@@ -37,7 +37,19 @@ FRESH = {
     *("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack", "zeros_like", "ones_like", "empty_like"),
     *("full_like", "dot", "inner", "outer", "tensordot", "kron", "copy", "argmax", "argmin", "argsort", "sort", "take"),
     *("clip", "tril", "triu", "roll", "tile", "repeat", "pad", "take_along_axis", "nonzero"),
-    *("argwhere", "flatnonzero", "bincount", "histogram", "interp", "cross", "zeros", "ones", "full", "empty", "arange"),
+    *(
+        "argwhere",
+        "flatnonzero",
+        "bincount",
+        "histogram",
+        "interp",
+        "cross",
+        "zeros",
+        "ones",
+        "full",
+        "empty",
+        "arange",
+    ),
     *("searchsorted", "nansum", "nanmean", "nanmax", "nanmin", "median", "percentile", "quantile", "eye", "linspace"),
 }
 # Functions whose results have as many items as the values say.
@@ -47,7 +59,19 @@ COUNTED = {
     *("histogram_bin_edges", "lstsq"),
 }
 # Functions that take sizes or places as an array.
-BY_ARRAY = {"array_split", "dsplit", "hsplit", "insert", "pad", "repeat", "reshape", "split", "tile", "vsplit", "broadcast_to"}
+BY_ARRAY = {
+    "array_split",
+    "dsplit",
+    "hsplit",
+    "insert",
+    "pad",
+    "repeat",
+    "reshape",
+    "split",
+    "tile",
+    "vsplit",
+    "broadcast_to",
+}
 # Functions whose number of results or of axes depends on sizes.
 SHAPED = {"squeeze", "unstack"}
 
@@ -85,10 +109,14 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
     if function in (np.shape, np.size):
         return sizes(function, *args, **kwargs)
     if name in FILES:
-        raise refusal(f"np.{name}() writes a file at the first call only", "return the tensors and write them afterwards")
+        raise refusal(
+            f"np.{name}() writes a file at the first call only", "return the tensors and write them afterwards"
+        )
     if function in SHARED_MEMORY:
         raise needs_value(f"np.{name}()")
-    if name in SHAPED and (name == "unstack" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)):
+    if name in SHAPED and (
+        name == "unstack" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)
+    ):
         for tensor in tensors:
             _ = [size.force() for size in tensor.shape if type(size) is Size]
     writes = [] if kwargs.get("out") is None else [*_as_tuple(kwargs["out"])]
@@ -133,10 +161,32 @@ def check_positional_out(function: Any, args: tuple[Any, ...]) -> None:
 
 
 OUT_PLACES = {
-    **{"sum": 3, "prod": 3, "mean": 3, "std": 3, "var": 3, "max": 2, "min": 2, "amax": 2, "amin": 2, "all": 2, "any": 2},
-    **{"cumsum": 3, "cumprod": 3, "dot": 2, "take": 3, "clip": 3, "round": 2, "around": 2, "concatenate": 2, "stack": 2},
-    **{"argmax": 2, "argmin": 2, "trace": 5, "outer": 2, "compress": 3, "choose": 2, "median": 2, "nansum": 3},
-    **{"nanmean": 3, "nanmax": 2, "nanmin": 2, "nanprod": 3, "percentile": 3, "quantile": 3, "nanmedian": 2, "fix": 1},
+
+        "sum": 3,
+        "prod": 3,
+        "mean": 3,
+        "std": 3,
+        "var": 3,
+        "max": 2,
+        "min": 2,
+        "amax": 2,
+        "amin": 2,
+        "all": 2,
+        "any": 2
+    ,
+
+        "cumsum": 3,
+        "cumprod": 3,
+        "dot": 2,
+        "take": 3,
+        "clip": 3,
+        "round": 2,
+        "around": 2,
+        "concatenate": 2,
+        "stack": 2
+    ,
+    "argmax": 2, "argmin": 2, "trace": 5, "outer": 2, "compress": 3, "choose": 2, "median": 2, "nansum": 3,
+    "nanmean": 3, "nanmax": 2, "nanmin": 2, "nanprod": 3, "percentile": 3, "quantile": 3, "nanmedian": 2, "fix": 1,
 }
 
 

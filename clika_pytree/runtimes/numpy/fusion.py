@@ -48,7 +48,18 @@ UFUNCS: dict[tuple[str, int], Any] = {
     ("abs", 1): np.absolute,
 }
 # Operations whose result is C-contiguous where what they take is.
-KEEPING = {"copy", "astype", "zeros_like", "ones_like", "empty_like", "where", "clip", "concatenate", "stack", "reshape"}
+KEEPING = {
+    "copy",
+    "astype",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "where",
+    "clip",
+    "concatenate",
+    "stack",
+    "reshape",
+}
 REDUCING = {"all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"}
 
 
@@ -81,7 +92,9 @@ def is_of_inputs(size: SizeTerm) -> bool:
 class Analysis:
     """Facts of the operations of a graph that decide what may be done with them."""
 
-    def __init__(self, ops: Sequence[Op], outputs: Sequence[Any], inputs: Sequence[Node], layouts: Sequence[str]) -> None:
+    def __init__(
+        self, ops: Sequence[Op], outputs: Sequence[Any], inputs: Sequence[Node], layouts: Sequence[str]
+    ) -> None:
         self.ops = ops
         self.assumed = Assumed()
         self.layouts = layouts

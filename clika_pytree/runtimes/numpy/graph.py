@@ -97,7 +97,8 @@ class Graph:
         source = Source(self, layouts)
         self._text = source.text()
         facts = {
-            index: Fact(tape.inputs[index], "C" if index in source.needs_layout else None) for index in sorted(tape.used)
+            index: Fact(tape.inputs[index], "C" if index in source.needs_layout else None)
+            for index in sorted(tape.used)
         }
         self.guards = Guards(facts, tape.forced, [Condition(e, value) for e, value in tape.conditions])
         self._function = self._compiled(source.names)
@@ -128,7 +129,9 @@ def live_ops(ops: list[Op], outputs: list[Any]) -> list[Op]:
     """The operations that a result depends on. One that writes lives while somebody may look at what it writes into."""
     needed = {id(node) for node in nodes_in(outputs)}
     seen = {id(node.root()) for node in nodes_in(outputs)}  # sets of nodes that share memory, and are looked at
-    visible = {id(node.root()) for op in ops for node in (*nodes_in(op.args), *nodes_in(op.kwargs)) if node.kind == INPUT}
+    visible = {
+        id(node.root()) for op in ops for node in (*nodes_in(op.args), *nodes_in(op.kwargs)) if node.kind == INPUT
+    }
     kept: list[Op] = []
     for op in reversed(ops):
         roots = {id(node.root()) for node in op.writes}
@@ -151,5 +154,3 @@ def output_term(tape: Tape, value: Any) -> Any:
             return tape.term(value)
         return value._node
     return SizeTerm(value.expression) if type(value) is Size else tape.term(value)
-
-

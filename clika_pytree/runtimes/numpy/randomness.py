@@ -25,9 +25,7 @@ MOST_OBJECTS = 10_000
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 _swap = threading.Lock()
 _drawing = threading.local()
-ADVICE = (
-    "a graph would give the same numbers at each call: draw them outside and pass them as an argument"
-)
+ADVICE = "a graph would give the same numbers at each call: draw them outside and pass them as an argument"
 
 
 class Watch:
@@ -103,8 +101,8 @@ def same(a: Any, b: Any) -> bool:
 
 def generators(roots: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Generators that can be reached by argument, closure, global, attribute or container, each once."""
-    yield "numpy's global generator", np.random.mtrand._rand  # type: ignore[attr-defined]
-    seen = {id(np.random.mtrand._rand)}  # type: ignore[attr-defined]
+    yield "numpy's global generator", np.random.mtrand._rand
+    seen = {id(np.random.mtrand._rand)}
     agenda = [(f"argument {index}", root, frozenset[str]()) for index, root in enumerate(roots)]
     while agenda and len(seen) < MOST_OBJECTS:
         name, found, names = agenda.pop()
@@ -142,7 +140,9 @@ def within(name: str, found: Any, names: frozenset[str]) -> Iterator[tuple[str, 
     elif type(found) in (list, tuple, set, frozenset):
         yield from ((f"{name}[{index}]", item, names) for index, item in enumerate(found))
     elif type(found) is dict:
-        yield from ((f"{name}[{key!r}]" if type(key) in (str, int) else name, item, names) for key, item in found.items())
+        yield from (
+            (f"{name}[{key!r}]" if type(key) in (str, int) else name, item, names) for key, item in found.items()
+        )
     elif isinstance(found, type):
         for base in found.__mro__[:-1]:
             yield from ((f"{name}.{key}", item, names) for key, item in vars(base).items() if key in names)

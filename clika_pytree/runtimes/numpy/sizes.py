@@ -89,7 +89,7 @@ class Size:
     def __init__(self, tape: Tape, expression: Any, value: Any) -> None:
         self.tape, self.expression, self.value = tape, expression, value
 
-    @property  # type: ignore[misc]
+    @property
     def __class__(self) -> Any:  # type: ignore[override]
         return type(self.value)
 

@@ -176,7 +176,8 @@ class Source:
         plain.write()
         fused.write()
         assumed = [
-            " != ".join(size_text(side, lambda node: f"x{node.index}") for side in pair) for pair in analysis.assumed.needed
+            " != ".join(size_text(side, lambda node: f"x{node.index}") for side in pair)
+            for pair in analysis.assumed.needed
         ]
         self.needs_layout = fused.rests
         self.parts: list[str] = []

@@ -23,11 +23,24 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 class Node:
     """A tensor of the graph, or a captured object. Of a tensor only the facts are kept, not the numbers."""
 
-    __slots__ = ("alias", "dims", "dtype", "fresh", "index", "kind", "ndim", "shape", "sources", "type", "value", "varies")
+    __slots__ = (
+        "alias",
+        "dims",
+        "dtype",
+        "fresh",
+        "index",
+        "kind",
+        "ndim",
+        "shape",
+        "sources",
+        "type",
+        "value",
+        "varies",
+    )
 
     def __init__(self, kind: str, index: int, value: Any) -> None:
         self.kind, self.index = kind, index
-        self.value = value if kind == CONSTANT else None
+        self.value: Any = value if kind == CONSTANT else None
         self.type: Any = type(value)
         tensor = isinstance(value, np.ndarray | np.generic)
         self.dtype: Any = value.dtype if tensor else None
@@ -101,7 +114,7 @@ class Tape:
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         self.open = True
-        self.errors = np.geterr()
+        self.errors: Any = np.geterr()
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
         self.constants: dict[int, Node] = {}
         self.ops: list[Op] = []
@@ -181,7 +194,9 @@ class Tape:
         if not captured and target._node.kind == RESULT and not target._node.fresh:
             root = target._node.root()
             captured = any(
-                node.root() is root and isinstance(node.value, np.ndarray) and np.may_share_memory(node.value, target._value)
+                node.root() is root
+                and isinstance(node.value, np.ndarray)
+                and np.may_share_memory(node.value, target._value)
                 for node in self.constants.values()
             )
         if captured:
@@ -213,12 +228,14 @@ class Tape:
         result = call(*real(args), **real(kwargs))
         op.writes = [target._node for target in writes]
         op.fresh = fresh
-        errors = np.geterr()
+        errors: Any = np.geterr()
         if errors != self.errors:
             op.errors = {kind: how for kind, how in errors.items() if how != self.errors[kind]}
         used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
         sources = frozenset[int]().union(*(node.sources for node in used))
-        op.made, wrapped = (None, None) if optional else self.wrap(op, result, sources, varies or any(n.varies for n in used))
+        op.made, wrapped = (
+            (None, None) if optional else self.wrap(op, result, sources, varies or any(n.varies for n in used))
+        )
         self.ops.append(op)
         if not fresh:
             arrays = [node for node in (*used, *op.outputs) if issubclass(node.type, np.ndarray)]
@@ -264,4 +281,3 @@ def real(value: Any) -> Any:
     if cls is slice:
         return slice(real(value.start), real(value.stop), real(value.step))
     return value
-
