@@ -87,7 +87,7 @@ def test_an_array_is_an_array_while_it_is_recorded():
             np.pad(x, 1),
             np.nan_to_num(x),
         ],
-        lambda x: [np.array([1.0, 2, 3, 4]) * x, np.array([1.0, 2, 3, 4]) @ x.T, [1, 2, 3, 4] + x, x == [0, 1, 2, 3]],
+        lambda x: [np.array([1.0, 2, 3, 4]) * x, np.array([1.0, 2, 3, 4]) @ x.T, [1.0, 2, 3, 4] * x, x == [0, 1, 2, 3]],
     ],
 )
 def test_results_are_those_of_numpy(function):

@@ -1,4 +1,4 @@
-"""What cannot be recorded is an error that names the user's line and says what to do; random numbers are one of them."""
+"""What cannot be recorded is an error that names the user's line and says what to do; drawing numbers is one."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def test_errors_of_numpy_are_numpys():
         record(lambda arrays: [arrays[0] + np.ones(5)], [np.ones(3)])
     with pytest.raises(AttributeError, match="'ndarray' object has no attribute 'sumn'"):
         record(lambda arrays: [arrays[0].sumn()], [np.ones(3)])
-    with pytest.raises(TypeError, match="unhashable type: 'numpy.ndarray'"):
+    with pytest.raises(TypeError, match=r"unhashable type: 'numpy\.ndarray'"):
         record(lambda arrays: [{arrays[0]: 1}], [np.ones(3)])
-    with pytest.raises(RecordingError, match=r"expects numpy arrays, got list at 1"):
+    with pytest.raises(RecordingError, match="expects numpy arrays, got list at 1"):
         record(lambda arrays: arrays, [np.ones(3), [1]])
 
 
@@ -171,6 +171,7 @@ def test_drawing_random_numbers_is_an_error(way):
     with pytest.raises(RecordingError, match="random") as caught:
         record(lambda arrays: [function(*arrays)], [np.ones(3)])
     assert where in str(caught.value)
+    assert f"noticed at {__file__}:" in str(caught.value)
     assert "draw them outside and pass them as an argument" in str(caught.value)
 
 

@@ -1,1 +1,1 @@
-"""What each library of tensors needs at a boundary, one package a runtime; nothing is imported before it is asked for."""
+"""What each library of tensors needs at a boundary, a package for each; none is imported before it is asked for."""

@@ -65,8 +65,25 @@ WRITING = {"byteswap", "fill", "partition", "put", "setfield", "sort"}
 ATTRIBUTES = ("T", "imag", "mT", "real")
 # Where `out` stands among the positional arguments.
 OUT_AT = {
-    "all": 1, "any": 1, "argmax": 1, "argmin": 1, "choose": 1, "clip": 2, "compress": 2, "cumprod": 2, "cumsum": 2,
-    "dot": 1, "max": 1, "mean": 2, "min": 1, "prod": 2, "round": 1, "std": 2, "sum": 2, "take": 2, "trace": 4,
+    "all": 1,
+    "any": 1,
+    "argmax": 1,
+    "argmin": 1,
+    "choose": 1,
+    "clip": 2,
+    "compress": 2,
+    "cumprod": 2,
+    "cumsum": 2,
+    "dot": 1,
+    "max": 1,
+    "mean": 2,
+    "min": 1,
+    "prod": 2,
+    "round": 1,
+    "std": 2,
+    "sum": 2,
+    "take": 2,
+    "trace": 4,
     "var": 2,
 }
 VALUES = (
@@ -93,8 +110,8 @@ class Recorded:
     def __init__(self, tape: Tape, node: Node, value: Any) -> None:
         self._tape, self._node, self._value = tape, node, value
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return type(self._value)
 
     # What numpy hands over.
@@ -301,8 +318,8 @@ def refused_value(name: str) -> Callable[..., Any]:
     def method(self: Recorded, *args: Any, **kwargs: Any) -> Any:
         if name == "__array__":
             raise refusal(
-                "np.asarray() of a tensor, or a numpy function that makes an array of it, needs its value, which differs "
-                "from call to call",
+                "np.asarray() of a tensor, or a numpy function that makes an array of it, needs its value, which "
+                "differs from call to call",
                 "use a function that numpy hands over (np.stack, not np.array, for a list of tensors; np.take(table, "
                 "index), not table[index], for an array that was captured)",
             )

@@ -13,7 +13,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .refusals import RecordingError
+from .refusals import RecordingError, quoted_place, user_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,31 +35,29 @@ class Watch:
         self.found = list(generators(roots))
         self.before = [state_of(generator) for _, generator in self.found]
 
-    def check(self) -> None:
+    def look(self) -> None:
+        """Raise where a number was drawn since the beginning; called at each operation, for the sake of the line."""
         for (name, generator), before in zip(self.found, self.before, strict=True):
             if not same(state_of(generator), before):
-                raise RecordingError(f"The recorded function drew random numbers from {name}; {ADVICE}")
+                raise drawn(f"drew random numbers from {name}")
+        if getattr(_drawing, "count", 0):
+            raise drawn("made a random generator without a seed (np.random.default_rng() and the like)")
+
+
+def drawn(what: str) -> RecordingError:
+    return RecordingError(f"The recorded function {what}, noticed at {quoted_place(*user_line())}{ADVICE}")
 
 
 class Entropy:
-    """While a function is recorded: notes that its thread makes a generator without a seed."""
+    """While a function is recorded: counts the generators without a seed that its thread makes."""
 
-    def __enter__(self) -> Entropy:
+    def __enter__(self) -> None:
         install()
         self.outer = getattr(_drawing, "count", 0)
         _drawing.count = 0
-        return self
 
     def __exit__(self, *exc: object) -> None:
-        self.seen = _drawing.count
-        _drawing.count = self.outer + self.seen
-
-    def check(self) -> None:
-        if self.seen:
-            raise RecordingError(
-                f"The recorded function made a random generator without a seed (np.random.default_rng() and the like); "
-                f"{ADVICE}"
-            )
+        _drawing.count += self.outer
 
 
 def install() -> None:

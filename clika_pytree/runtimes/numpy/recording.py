@@ -48,14 +48,13 @@ def record(
         if not isinstance(tensor, np.ndarray | np.generic):
             raise RecordingError(f"record() expects numpy arrays, got {type(tensor).__name__} at {index}")
     layouts = [layout_class(tensor) for tensor in tensors]
-    tape = Tape(tensors)
-    watch, entropy = Watch([flat_fn, *reachable]), Entropy()
+    watch = Watch([flat_fn, *reachable])
+    tape = Tape(tensors, watch)
     recorded = [Recorded(tape, node, tensor) for node, tensor in zip(tape.inputs, tensors, strict=True)]
     try:
-        with entropy, Refusals():
+        with Entropy(), Refusals():
             outputs = flat_fn(recorded)
-        watch.check()
-        entropy.check()
+            watch.look()
         terms = [output_term(tape, value) for value in outputs]
         results = [real(value) for value in outputs]
     finally:

@@ -61,12 +61,16 @@ def place_text(file: str, line: int) -> str:
     return f"{os.path.basename(file)}:{line}"
 
 
+def quoted_place(file: str, line: int) -> str:
+    """The place, and the source that stands there on a line of its own."""
+    source = linecache.getline(file, line).strip()
+    return f"{file}:{line}:\n    {shorten(source)}\n" if source else f"{file}:{line}: "
+
+
 def refusal(what: str, advice: str) -> RecordingError:
     """The error, with the place of the user's code that asked."""
     file, line = user_line()
-    source = linecache.getline(file, line).strip()
-    quoted = f"\n    {shorten(source)}\n" if source else " "
-    error = RecordingError(f"{what}, at {file}:{line}:{quoted}{advice}")
+    error = RecordingError(f"{what}, at {quoted_place(file, line)}{advice}")
     if getattr(_noted, "first", None) is None:
         _noted.first = error
     return error

@@ -89,8 +89,8 @@ class Size:
     def __init__(self, tape: Tape, expression: Any, value: Any) -> None:
         self.tape, self.expression, self.value = tape, expression, value
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return type(self.value)
 
     def force(self) -> Any:

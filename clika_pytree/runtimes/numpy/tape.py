@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from .randomness import Watch
+
 __all__: list[str] = []
 
 INPUT, CONSTANT, RESULT = "input", "constant", "result"
@@ -112,7 +114,8 @@ class SizeTerm:
 class Tape:
     """A recording in progress."""
 
-    def __init__(self, tensors: Sequence[Any]) -> None:
+    def __init__(self, tensors: Sequence[Any], watch: Watch) -> None:
+        self.watch = watch
         self.open = True
         self.errors: Any = np.geterr()
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
@@ -224,6 +227,7 @@ class Tape:
         kwargs = kwargs or {}
         for target in writes:
             self.refuse_captured(target, f"{name}")
+        self.watch.look()
         op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
         result = call(*real(args), **real(kwargs))
         op.writes = [target._node for target in writes]

@@ -45,11 +45,12 @@ class Words:
     def node(self, node: Node) -> str:
         if node.kind != CONSTANT:
             return self.variable(node)
-        value = node.value
-        if isinstance(value, np.dtype) and value.isbuiltin == 1:
+        value: Any = node.value
+        if isinstance(value, np.dtype) and value.isbuiltin == 1 and np.dtype(value.name).num == value.num:
             return f"np.dtype({value.name!r})"
-        if isinstance(value, type) and getattr(np, value.__name__, None) is value:
-            return f"np.{value.__name__}"
+        name: str = value.__name__ if isinstance(value, type) else ""
+        if name and vars(np).get(name) is value:
+            return f"np.{name}"
         return self.space.name(f"c{node.index}", value)
 
     def term(self, term: Any) -> str:
