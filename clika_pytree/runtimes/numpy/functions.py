@@ -73,7 +73,7 @@ BY_ARRAY = {
     "broadcast_to",
 }
 # Functions whose number of results or of axes depends on sizes.
-SHAPED = {"squeeze", "unstack"}
+SHAPED = {"histogramdd", "squeeze", "unstack"}
 
 
 def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -115,7 +115,7 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
     if function in SHARED_MEMORY:
         raise needs_value(f"np.{name}()")
     if name in SHAPED and (
-        name == "unstack" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)
+        name != "squeeze" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)
     ):
         for tensor in tensors:
             _ = [size.force() for size in tensor.shape if type(size) is Size]

@@ -156,11 +156,11 @@ class Tape:
             return SizeTerm(value.expression)
         if cls in PLAIN:
             return value
-        if cls is list:
+        if issubclass(cls, list):
             return [self.term(item) for item in value]
-        if cls is tuple:
+        if issubclass(cls, tuple):
             return tuple(self.term(item) for item in value)
-        if cls is dict:
+        if issubclass(cls, dict):
             return {key: self.term(item) for key, item in value.items()}
         if cls is slice:
             return slice(self.term(value.start), self.term(value.stop), self.term(value.step))
@@ -276,11 +276,11 @@ def real(value: Any) -> Any:
         return value._value
     if cls is Size:
         return value.value
-    if cls is list:
+    if issubclass(cls, list):
         return [real(item) for item in value]
-    if cls is tuple:
+    if issubclass(cls, tuple):
         return tuple(real(item) for item in value)
-    if cls is dict:
+    if issubclass(cls, dict):
         return {key: real(item) for key, item in value.items()}
     if cls is slice:
         return slice(real(value.start), real(value.stop), real(value.step))
