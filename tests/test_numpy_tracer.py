@@ -191,9 +191,9 @@ def test_the_source_can_be_read():
         "def graph(x0, x1):\n"
         f"    if x0.size < 32768 or (n := rows(x0)) >= len(x0):  # test_numpy_tracer.py:{line}\n"
         "        v0 = 2 * x0\n"
-        "        np.add(v0, 1, v0)\n"
-        "        np.square(v0, v0)\n"
-        "        np.negative(v0, v0)\n"
+        "        np.add(v0, 1, out=v0)\n"
+        "        np.square(v0, out=v0)\n"
+        "        np.negative(v0, out=v0)\n"
         "        v1 = np.exp(v0)\n"
         "    else:\n"
         "        v0 = np.empty((n, *x0.shape[1:]), 'float64')\n"
@@ -203,13 +203,13 @@ def test_the_source_can_be_read():
         "            x0_k = x0[k]\n"
         "            v1_k = v1[k]\n"
         "            v0_k = v0[:len(x0_k)]\n"
-        "            np.multiply(2, x0_k, v0_k)\n"
+        "            np.multiply(2, x0_k, out=v0_k)\n"
     )
     assert text.endswith(
         "    del v0\n"
         "    v1 = v1 @ x1\n"
         f"    v0 = v1.max(axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
-        "    np.subtract(v1, v0, v1)\n"
+        "    np.subtract(v1, v0, out=v1)\n"
         "    del v0\n"
         "    return [v1]\n"
     )
@@ -301,3 +301,15 @@ def test_a_traceback_shows_the_generated_line():
     with pytest.raises(ValueError, match="mismatch") as caught:
         graph.run([np.ones((2, 3)), np.ones((4, 2))])
     assert "x0 @ x1" in str(caught.traceback[-1].statement)
+
+
+def test_a_layer_of_a_network_warns_of_nothing():
+    """np.maximum() warns of an output that is given by position."""
+
+    def layer(x, w, b):
+        return [np.maximum(x @ w + b, 0)]
+
+    w, b = np.ones((4, 3)), np.arange(3.0)
+    graph = check(layer, *([x, w, b] for (x,) in rows(2, 1, 20_000)))
+    assert "np.maximum(v0, 0, out=v0)" in graph.text()
+    assert "layout C" in repr(graph.guards)

@@ -12,6 +12,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
+from .kinds import class_of, is_a
 from .refusals import needs_value, refusal
 from .sizes import Size
 
@@ -104,44 +105,44 @@ MEMORY = ("base", "ctypes", "data", "flags", "flat", "resize", "setflags", "stri
 class Recorded:
     """A tensor of a recording: its node in the graph, and its value in the first call."""
 
-    __slots__ = ("_node", "_tape", "_value")
+    __slots__ = ("traced_node", "traced_tape", "traced_value")
     __array_priority__ = 1000.0
 
     def __init__(self, tape: Tape, node: Node, value: Any) -> None:
-        self._tape, self._node, self._value = tape, node, value
+        self.traced_tape, self.traced_node, self.traced_value = tape, node, value
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self._value)
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return class_of(self.traced_value)
 
     # What numpy hands over.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from .functions import call_ufunc
 
-        return call_ufunc(self._tape, ufunc, method, inputs, kwargs)
+        return call_ufunc(self.traced_tape, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         from .functions import call_function
 
-        return call_function(self._tape, function, args, kwargs)
+        return call_function(self.traced_tape, function, args, kwargs)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         from .namespace import Namespace
 
-        return Namespace(self._tape, np)
+        return Namespace(self.traced_tape, np)
 
     # Facts: dtype and ndim are guards of the graph, sizes are symbolic.
 
     @property
     def dtype(self) -> Any:
-        self._tape.use(self._node)
-        return self._value.dtype
+        self.traced_tape.use(self.traced_node)
+        return self.traced_value.dtype
 
     @property
     def ndim(self) -> int:
-        self._tape.use(self._node)
-        return int(self._value.ndim)
+        self.traced_tape.use(self.traced_node)
+        return int(self.traced_value.ndim)
 
     @property
     def itemsize(self) -> int:
@@ -153,8 +154,8 @@ class Recorded:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        self._tape.use(self._node)
-        return tuple(self._size(axis) for axis in range(self._value.ndim))
+        self.traced_tape.use(self.traced_node)
+        return tuple(self._size(axis) for axis in range(self.traced_value.ndim))
 
     @property
     def size(self) -> Any:
@@ -168,35 +169,39 @@ class Recorded:
         return self.size * self.itemsize
 
     def _size(self, axis: int) -> Any:
-        dim, value = self._node.dims[axis], self._value.shape[axis]
-        return dim if type(dim) is int else Size(self._tape, dim, value)
+        dim, value = self.traced_node.dims[axis], self.traced_value.shape[axis]
+        return dim if type(dim) is int else Size(self.traced_tape, dim, value)
+
+    def force_sizes(self) -> None:
+        for size in self.shape:
+            operator.index(size)
 
     def __len__(self) -> int:
-        if not self._value.ndim:
+        if not self.traced_value.ndim:
             raise TypeError("len() of unsized object")
         return operator.index(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._value.ndim:
+        if not self.traced_value.ndim:
             raise TypeError("iteration over a 0-d array")
         return iter([self[index] for index in range(len(self))])
 
     def __hash__(self) -> int:
-        if isinstance(self._value, np.generic):
+        if isinstance(self.traced_value, np.generic):
             raise needs_value("hash()")
         raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __repr__(self) -> str:
-        return f"<recorded array of {self._value.dtype}, shape {self._value.shape}>"
+        return f"<recorded array of {self.traced_value.dtype}, shape {self.traced_value.shape}>"
 
     # Items, views and writing.
 
     def __getitem__(self, key: Any) -> Any:
         varies = has_mask(key)
-        return self._tape.add("item", "[]", operator.getitem, (self, key), varies=varies)
+        return self.traced_tape.add("item", "[]", operator.getitem, (self, key), varies=varies)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._tape.add("store", "x[...] = y", operator.setitem, (self, key, value), writes=[self], optional=True)
+        self.traced_tape.add("store", "x[...] = y", operator.setitem, (self, key, value), writes=[self], optional=True)
 
     def __delitem__(self, key: Any) -> None:
         raise ValueError("cannot delete array elements")
@@ -218,34 +223,34 @@ class Recorded:
         return self.copy()
 
     def __divmod__(self, other: Any) -> Any:
-        return self._tape.add("function", "divmod", divmod, (self, other), fresh=True)
+        return self.traced_tape.add("function", "divmod", divmod, (self, other), fresh=True)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return self._tape.add("function", "divmod", divmod, (other, self), fresh=True)
+        return self.traced_tape.add("function", "divmod", divmod, (other, self), fresh=True)
 
     def __round__(self, digits: Any = None) -> Any:
         raise needs_value("round()")
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("__array_interface__", "__array_struct__") or not hasattr(self._value, name):
-            raise AttributeError(f"{type(self._value).__name__!r} object has no attribute {name!r}")
+        if name in ("__array_interface__", "__array_struct__") or not hasattr(self.traced_value, name):
+            raise AttributeError(f"{type(self.traced_value).__name__!r} object has no attribute {name!r}")
         raise refusal(f"The attribute .{name} of an array is not recorded", "leave it out of the compiled function")
 
 
 def has_mask(key: Any) -> bool:
     """Whether an index takes as many items as an array of bools is true."""
-    keys = key if type(key) is tuple else (key,)
-    return any(type(k) is list or (isinstance(k, np.ndarray | np.generic) and k.dtype == bool) for k in keys)
+    keys: Any = key if class_of(key) is tuple else (key,)
+    return any(is_a(k, list) or (is_a(k, (np.ndarray, np.generic)) and k.dtype == bool) for k in keys)
 
 
 def binary(kind: str, name: str, sign: str, swapped: bool) -> Callable[[Recorded, Any], Any]:
     function = getattr(operator, f"__{name}__")
 
     def method(self: Recorded, other: Any) -> Any:
-        if getattr(type(other), "__array_ufunc__", self) is None:
+        if getattr(class_of(other), "__array_ufunc__", self) is None:
             return NotImplemented
         pair = (other, self) if swapped else (self, other)
-        return self._tape.add("operator", sign, function, pair, fresh=True)
+        return self.traced_tape.add("operator", sign, function, pair, fresh=True)
 
     return method
 
@@ -255,9 +260,9 @@ def in_place(name: str, sign: str) -> Callable[[Recorded, Any], Any]:
     plain = getattr(operator, f"__{name}__")
 
     def method(self: Recorded, other: Any) -> Any:
-        if isinstance(self._value, np.generic):
+        if isinstance(self.traced_value, np.generic):
             return plain(self, other)
-        self._tape.add("in place", f"x {sign}= y", function, (self, other), writes=[self], optional=True)
+        self.traced_tape.add("in place", f"x {sign}= y", function, (self, other), writes=[self], optional=True)
         return self
 
     return method
@@ -265,13 +270,13 @@ def in_place(name: str, sign: str) -> Callable[[Recorded, Any], Any]:
 
 def unary(name: str, sign: str) -> Callable[[Recorded], Any]:
     function = getattr(operator, f"__{name}__")
-    return lambda self: self._tape.add("operator", sign, function, (self,), fresh=True)
+    return lambda self: self.traced_tape.add("operator", sign, function, (self,), fresh=True)
 
 
 def method_of(name: str) -> Callable[..., Any]:
     def method(self: Recorded, *args: Any, **kwargs: Any) -> Any:
         if name == "squeeze" and not args and kwargs.get("axis") is None:
-            _ = [size.force() for size in self.shape if type(size) is Size]  # the number of axes depends on them
+            self.force_sizes()  # the number of axes depends on them
         at = OUT_AT.get(name, len(args))
         out = kwargs.get("out", args[at] if at < len(args) else None)
         writes = [] if out is None else [out]
@@ -281,7 +286,7 @@ def method_of(name: str) -> Callable[..., Any]:
         varies = name in ("nonzero", "compress") or (name in ("repeat", "reshape") and has_tensor(args, kwargs))
         optional = name in WRITING and name != "byteswap"
         call = MethodCall(name)
-        return self._tape.add(
+        return self.traced_tape.add(
             "method", name, call, (self, *args), kwargs, writes=writes, fresh=fresh, varies=varies, optional=optional
         )
 
@@ -337,7 +342,7 @@ def refused_value(name: str) -> Callable[..., Any]:
 
 def attribute(name: str) -> property:
     def get(self: Recorded) -> Any:
-        return self._tape.add("attribute", name, operator.attrgetter(name), (self,))
+        return self.traced_tape.add("attribute", name, operator.attrgetter(name), (self,))
 
     return property(get)
 

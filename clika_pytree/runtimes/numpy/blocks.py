@@ -101,7 +101,7 @@ class Block:
         return node.dtype is not None and node.ndim > 0 and self.is_cut(node)
 
     def setup(self) -> list[str]:
-        lines = []
+        lines: list[str] = []
         for place in self.made:
             shape = f"(n, *{self.whole}.shape[1:])" if place.scratch else f"{self.whole}.shape"
             lines.append(f"{place.name} = np.empty({shape}, {place.dtype.name!r})")

@@ -6,6 +6,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
+from .kinds import class_of
 from .sizes import Dim
 from .tape import INPUT, Node, SizeTerm
 
@@ -150,10 +151,10 @@ def reduced(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Dims |
     keep = kwargs.get("keepdims", False)
     if len(args) > 1 or type(keep) is not bool or kwargs.get("out") is not None:
         return None
-    axes = range(len(dims)) if axis is None else axis if type(axis) is tuple else (axis,)
-    if not all(type(k) is int for k in axes) or not dims:
+    axes: Any = range(len(dims)) if axis is None else axis if class_of(axis) is tuple else (axis,)
+    if not all(class_of(k) is int for k in axes) or not dims:
         return None
-    gone = {k % len(dims) for k in axes}
+    gone: set[int] = {k % len(dims) for k in axes}
     if keep:
         return tuple(1 if k in gone else dim for k, dim in enumerate(dims))
     return tuple(dim for k, dim in enumerate(dims) if k not in gone)

@@ -9,8 +9,8 @@ import numpy as np
 from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded, has_tensor
+from .kinds import class_of
 from .refusals import needs_value, refusal
-from .sizes import Size
 from .tape import real
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwa
 def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Record a call of an array function."""
     name = function.__name__
-    tensors = [value for value in (*args, *kwargs.values()) if type(value) is Recorded]
+    tensors: list[Any] = [value for value in (*args, *kwargs.values()) if type(value) is Recorded]
     if name in FACTS:
         for tensor in tensors:
-            tape.use(tensor._node)
+            tape.use(tensor.traced_node)
         return function(*real(args), **real(kwargs))
     if function in (np.shape, np.size):
         return sizes(function, *args, **kwargs)
@@ -118,7 +118,7 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
         name != "squeeze" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)
     ):
         for tensor in tensors:
-            _ = [size.force() for size in tensor.shape if type(size) is Size]
+            tensor.force_sizes()
     writes = [] if kwargs.get("out") is None else [*_as_tuple(kwargs["out"])]
     if function in WRITING:
         place, keyword = WRITING[function]
@@ -201,12 +201,12 @@ OUT_PLACES = {
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if type(value) is tuple else (value,)
+    return value if class_of(value) is tuple else (value,)
 
 
 def sizes(function: Any, a: Any, axis: Any = None) -> Any:
     """np.shape and np.size, symbolic."""
-    if type(a) is not Recorded:
+    if class_of(a) is not Recorded:
         return function(real(a)) if axis is None else function(real(a), axis)
     if function is np.shape:
         return a.shape

@@ -150,7 +150,7 @@ def output_term(tape: Tape, value: Any) -> Any:
 
     if type(value) is Recorded:
         tape.check_open()
-        if value._tape is not tape:
+        if value.traced_tape is not tape:
             return tape.term(value)
-        return value._node
+        return value.traced_node
     return SizeTerm(value.expression) if type(value) is Size else tape.term(value)

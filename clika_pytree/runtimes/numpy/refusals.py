@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
-import sys
 import threading
 
 import numpy as np
@@ -45,7 +45,7 @@ class RecordingError(PyTreeTypeError):
 
 def user_frame() -> FrameType | None:
     """The innermost frame that is neither ours nor numpy's."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back
     return frame

@@ -8,6 +8,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
+from .kinds import class_of
 from .refusals import refusal
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class Size:
         self.tape, self.expression, self.value = tape, expression, value
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return type(self.value)
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return class_of(self.value)
 
     def force(self) -> Any:
         """The value, from now on a guard of the graph."""

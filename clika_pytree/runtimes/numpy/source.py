@@ -161,7 +161,8 @@ def elementwise_text(words: Words, op: Op, out: str) -> str:
         return words.call(op)
     ufunc = ufunc_of(op)
     name = words.function(op) if op.kind == "ufunc" else f"np.{ufunc.__name__}"
-    return f"{name}({', '.join([*map(words.term, ufunc_args(op)), out])})"
+    listed = ", ".join([*map(words.term, ufunc_args(op)), f"out={out}"])
+    return f"{name}({listed})"
 
 
 class Source:

@@ -7,6 +7,7 @@ import numpy as np
 from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
+from .kinds import class_of, is_a
 from .refusals import needs_value, refusal, user_line
 from .sizes import Dim, Size, dims_in
 
@@ -44,7 +45,7 @@ class Node:
         self.kind, self.index = kind, index
         self.value: Any = value if kind == CONSTANT else None
         self.type: Any = type(value)
-        tensor = isinstance(value, np.ndarray | np.generic)
+        tensor = is_a(value, (np.ndarray, np.generic))
         self.dtype: Any = value.dtype if tensor else None
         self.shape: tuple[int, ...] = value.shape if tensor else ()
         self.ndim = len(self.shape)
@@ -90,12 +91,12 @@ def nodes_in(term: Any) -> Iterator[Node]:
     """The nodes that an argument mentions, those of its sizes too."""
     if isinstance(term, Node):
         yield term
-    elif isinstance(term, list | tuple):
+    elif is_a(term, (list, tuple)):
         for item in term:
             yield from nodes_in(item)
-    elif isinstance(term, dict):
+    elif is_a(term, dict):
         yield from nodes_in(list(term.values()))
-    elif isinstance(term, slice):
+    elif is_a(term, slice):
         yield from nodes_in((term.start, term.stop, term.step))
     elif isinstance(term, SizeTerm):
         for dim in dims_in(term.expression):
@@ -146,12 +147,12 @@ class Tape:
 
     def term(self, value: Any) -> Any:
         """An argument as the graph keeps it."""
-        cls = type(value)
+        cls = class_of(value)
         if cls is Recorded:
-            if value._tape is not self:
+            if value.traced_tape is not self:
                 raise refusal("A tensor of another recording was used", "pass it to this function as an argument")
-            self.use(value._node)
-            return value._node
+            self.use(value.traced_node)
+            return value.traced_node
         if cls is Size:
             return SizeTerm(value.expression)
         if cls in PLAIN:
@@ -194,12 +195,12 @@ class Tape:
     def refuse_captured(self, target: Any, how: str) -> None:
         """The error where an array that is no input and no result would be written into."""
         captured = type(target) is not Recorded
-        if not captured and target._node.kind == RESULT and not target._node.fresh:
-            root = target._node.root()
+        if not captured and target.traced_node.kind == RESULT and not target.traced_node.fresh:
+            root = target.traced_node.root()
             captured = any(
                 node.root() is root
-                and isinstance(node.value, np.ndarray)
-                and np.may_share_memory(node.value, target._value)
+                and is_a(node.value, np.ndarray)
+                and np.may_share_memory(node.value, target.traced_value)
                 for node in self.constants.values()
             )
         if captured:
@@ -230,7 +231,7 @@ class Tape:
         self.watch.look()
         op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
         result = call(*real(args), **real(kwargs))
-        op.writes = [target._node for target in writes]
+        op.writes = [target.traced_node for target in writes]
         op.fresh = fresh
         errors: Any = np.geterr()
         if errors != self.errors:
@@ -252,28 +253,28 @@ class Tape:
 
     def wrap(self, op: Op, result: Any, sources: frozenset[int], varies: bool) -> tuple[Any, Any]:
         """A result as nodes and as what the function goes on with."""
-        if isinstance(result, np.ndarray | np.generic):
+        if is_a(result, (np.ndarray, np.generic)):
             node = Node(RESULT, self.count, result)
             self.count += 1
             node.sources, node.varies = sources, varies
             node.fresh = op.fresh
             op.outputs.append(node)
             return node, Recorded(self, node, result)
-        if isinstance(result, list | tuple):
+        if is_a(result, (list, tuple)):
             pairs = [self.wrap(op, item, sources, varies) for item in result]
             made, wrapped = [a for a, _ in pairs], [b for _, b in pairs]
-            if isinstance(result, list):
+            if is_a(result, list):
                 return made, wrapped
-            cls = type(result)
+            cls = class_of(result)
             return tuple(made), tuple(wrapped) if cls is tuple else cls(*wrapped)
         raise needs_value(f"{op.name}, whose result is a Python {type(result).__name__},")
 
 
 def real(value: Any) -> Any:
     """An argument with the first call's values in place of what is recorded."""
-    cls = type(value)
+    cls = class_of(value)
     if cls is Recorded:
-        return value._value
+        return value.traced_value
     if cls is Size:
         return value.value
     if issubclass(cls, list):

@@ -8,6 +8,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
+from .kinds import class_of, is_a
 from .sizes import size_text
 from .tape import CONSTANT, Node, SizeTerm
 
@@ -46,15 +47,15 @@ class Words:
         if node.kind != CONSTANT:
             return self.variable(node)
         value: Any = node.value
-        if isinstance(value, np.dtype) and value.isbuiltin == 1 and np.dtype(value.name).num == value.num:
+        if is_a(value, np.dtype) and value.isbuiltin == 1 and np.dtype(value.name).num == value.num:
             return f"np.dtype({value.name!r})"
-        name: str = value.__name__ if isinstance(value, type) else ""
+        name: str = value.__name__ if is_a(value, type) else ""
         if name and vars(np).get(name) is value:
             return f"np.{name}"
         return self.space.name(f"c{node.index}", value)
 
     def term(self, term: Any) -> str:
-        cls = type(term)
+        cls = class_of(term)
         if cls is Node:
             return self.node(term)
         if cls is SizeTerm:
@@ -78,7 +79,7 @@ class Words:
             step = "" if key.step is None else f":{self.term(key.step)}"
             ends = ["" if end is None else self.term(end) for end in (key.start, key.stop)]
             return f"{ends[0]}:{ends[1]}{step}"
-        if type(key) is tuple and key:
+        if class_of(key) is tuple and key:
             return ", ".join(self.index(item) for item in key) + ("," if len(key) == 1 else "")
         return self.term(key)
 
