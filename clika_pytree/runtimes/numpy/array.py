@@ -11,8 +11,9 @@ import operator
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
-from .kinds import class_of, is_a
+from .kinds import is_a
 from .refusals import needs_value, refusal
 from .sizes import Size
 

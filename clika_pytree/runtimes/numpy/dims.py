@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
-from .kinds import class_of
 from .sizes import Dim
 from .tape import INPUT, Node, SizeTerm
 

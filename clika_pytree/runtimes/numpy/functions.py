@@ -7,9 +7,9 @@ import sys
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
 from .array import Recorded, has_tensor
-from .kinds import class_of
 from .refusals import needs_value, refusal
 from .tape import real
 
@@ -106,7 +106,7 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
         for tensor in tensors:
             tape.use(tensor.traced_node)
         return function(*real(args), **real(kwargs))
-    if function in (np.shape, np.size):
+    if name in ("shape", "size") and is_numpys(function):
         return sizes(function, *args, **kwargs)
     if name in FILES:
         raise refusal(
@@ -208,7 +208,7 @@ def sizes(function: Any, a: Any, axis: Any = None) -> Any:
     """np.shape and np.size, symbolic."""
     if class_of(a) is not Recorded:
         return function(real(a)) if axis is None else function(real(a), axis)
-    if function is np.shape:
+    if function.__name__ == "shape":
         return a.shape
     return a.size if axis is None else a.shape[axis]
 

@@ -12,8 +12,9 @@ import types
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
-from .kinds import class_of, is_a
+from .kinds import is_a
 from .refusals import RecordingError, quoted_place, user_line
 
 if TYPE_CHECKING:
@@ -145,9 +146,11 @@ def within(name: str, found: Any, names: frozenset[str]) -> Iterator[tuple[str, 
         )
     elif is_a(found, type):
         for base in found.__mro__[:-1]:
-            yield from ((f"{name}.{key}", item, names) for key, item in vars(base).items() if key in names)
+            members: Any = vars(base)
+            yield from ((f"{name}.{key}", item, names) for key, item in members.items() if key in names)
     else:
-        yield from ((f"{name}.{key}", item, names) for key, item in (getattr(found, "__dict__", None) or {}).items())
+        attributes: Any = getattr(found, "__dict__", None) or {}
+        yield from ((f"{name}.{key}", item, names) for key, item in attributes.items())
         yield name, type(found), names | {"__call__"}
 
 

@@ -7,8 +7,8 @@ import operator
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
-from .kinds import class_of
 from .refusals import refusal
 
 if TYPE_CHECKING:

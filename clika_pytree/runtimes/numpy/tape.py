@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
 from .array import Recorded
-from .kinds import class_of, is_a
+from .kinds import is_a
 from .refusals import needs_value, refusal, user_line
 from .sizes import Dim, Size, dims_in
 

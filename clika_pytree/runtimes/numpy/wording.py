@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
 
-from .kinds import class_of, is_a
+from .kinds import is_a
 from .sizes import size_text
 from .tape import CONSTANT, Node, SizeTerm
 
