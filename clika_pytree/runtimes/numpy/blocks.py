@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-BLOCK = 1 << 14  # items: with a few operands of float64, about a second-level cache
+BLOCK = 1 << 17  # bytes of an operand: a few of them are about a second-level cache
 
 
 def rows(array: Any) -> int:
     """How many rows of an array are a block."""
-    return max(1, BLOCK * len(array) // int(array.size))
+    return max(1, BLOCK * len(array) // int(array.nbytes))
 
 
 class Step:
@@ -56,6 +56,7 @@ class Block:
         self.steps = [self.step(first + k, op) for k, op in enumerate(self.ops)]
         first_args = [arg for arg in self.ops[0].args if isinstance(arg, Node) and analysis.dims(arg) == self.dims]
         self.whole = self.name(first_args[0])
+        self.large = 2 * BLOCK // first_args[0].dtype.itemsize  # from so many items on it pays
 
     def name(self, node: Node) -> str:
         return self.held[id(node)].name if id(node) in self.held else self.variables.of(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .blocks import BLOCK, Block, rows
+from .blocks import Block, rows
 from .fusion import Analysis, ufunc_args, ufunc_of
 from .refusals import place_text
 from .sizes import size_text
@@ -110,7 +110,7 @@ class Writer:
         block = Block(self.analysis, self.variables, first, end)
         ops = self.analysis.ops[first:end]
         whole = block.whole
-        self.line(f"if {whole}.size < {2 * BLOCK} or (n := rows({whole})) >= len({whole}):", ops[0])
+        self.line(f"if {whole}.size < {block.large} or (n := rows({whole})) >= len({whole}):", ops[0])
         for op, step in zip(ops, block.steps, strict=True):
             text = elementwise_text(block.words(self.words.space, step), op, "" if step.makes else step.target)
             self.line(f"{step.target} = {text}" if step.makes else text, op, 2)
