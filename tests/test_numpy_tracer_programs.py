@@ -58,6 +58,10 @@ def step(pool: list[Any], kind: str, a: int, b: int, c: int) -> Any:
             lambda: x.reshape(x.shape[0], -1),
             lambda: np.zeros_like(x),
             lambda: x.copy("F"),
+            lambda: np.copy(x, "F"),
+            lambda: np.zeros_like(x, order="F"),
+            lambda: x.astype("f8", "F"),
+            lambda: np.concatenate([x, x], axis=-1),
             lambda: np.add(x, y, out=np.empty_like(x)),
         )
         return makers[c % len(makers)]()

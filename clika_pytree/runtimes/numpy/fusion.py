@@ -130,7 +130,8 @@ class Analysis:
         operands = [node for node in nodes_in(op.args) if node.dtype is not None]
         rests = [self.rests_on(node) for node in operands]
         known = [r for r in rests if r is not None]
-        if len(known) < len(rests) or "order" in op.kwargs:
+        ordered = "order" in op.kwargs or any(type(arg) is str and len(arg) == 1 for arg in op.args)
+        if len(known) < len(rests) or ordered:
             return
         product = op.name in ("@", "np.matmul") and not op.kwargs and all(node.ndim <= 2 for node in operands)
         keeping = op.kind in ("method", "function") and name in KEEPING and not (name == "reshape" and op.kwargs)
