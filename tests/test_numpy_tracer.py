@@ -313,3 +313,12 @@ def test_a_layer_of_a_network_warns_of_nothing():
     graph = check(layer, *([x, w, b] for (x,) in rows(2, 1, 20_000)))
     assert "np.maximum(v0, 0, out=v0)" in graph.text()
     assert "layout C" in repr(graph.guards)
+
+
+def test_a_copy_in_another_order_keeps_its_layout():
+    def function(x):
+        turned = x.copy("F")  # a temporary would be taken for the sum's memory by numpy, layout and all
+        return [np.sin(x + turned) * 2, np.sin(x.astype("f4", "F")) + 1]
+
+    graph = check(function, *rows(20_000, 3))
+    assert "rows(" not in graph.text()
