@@ -27,10 +27,10 @@ def rows(array: Any) -> int:
 class Step:
     """Where the operands of an operation are, and where its result goes."""
 
-    __slots__ = ("makes", "names", "target")
+    __slots__ = ("names", "target")
 
-    def __init__(self, names: dict[int, str], target: str, makes: bool) -> None:
-        self.names, self.target, self.makes = names, target, makes
+    def __init__(self, names: dict[int, str], target: str) -> None:
+        self.names, self.target = names, target
 
 
 class Place:
@@ -84,7 +84,7 @@ class Block:
             place = Place(self.variables.new(), out.dtype, inner)
             self.made.append(place)
         self.held[id(out)] = place
-        return Step(names, place.name, not found)
+        return Step(names, place.name)
 
     def words(self, space: Namespace, step: Step, *, rows: bool = False) -> Words:
         """How the step's operands are called, in the loop over blocks or outside."""

@@ -112,8 +112,8 @@ class Writer:
         whole = block.whole
         self.line(f"if {whole}.size < {block.large} or (n := rows({whole})) >= len({whole}):", ops[0])
         for op, step in zip(ops, block.steps, strict=True):
-            text = elementwise_text(block.words(self.words.space, step), op, "" if step.makes else step.target)
-            self.line(f"{step.target} = {text}" if step.makes else text, op, 2)
+            # Small arrays: allocating costs less than `out=` does.
+            self.line(f"{step.target} = {block.words(self.words.space, step).call(op)}", op, 2)
         self.line("else:")
         for text in block.setup():
             self.line(text, depth=2)
@@ -156,9 +156,7 @@ def mentioned(op: Op) -> list[Node]:
 
 
 def elementwise_text(words: Words, op: Op, out: str) -> str:
-    """The call as one of a ufunc that writes into `out`, or makes an array where that is empty."""
-    if not out:
-        return words.call(op)
+    """The call as one of a ufunc that writes into `out`."""
     ufunc = ufunc_of(op)
     name = words.function(op) if op.kind == "ufunc" else f"np.{ufunc.__name__}"
     listed = ", ".join([*map(words.term, ufunc_args(op)), f"out={out}"])
