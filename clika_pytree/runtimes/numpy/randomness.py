@@ -145,14 +145,16 @@ def within(name: str, found: Any, names: frozenset[str]) -> Iterator[tuple[str, 
             (f"{name}[{key!r}]" if type(key) in (str, int) else name, item, names) for key, item in found.items()
         )
     elif is_a(found, type):
-        base: Any
         for base in found.__mro__[:-1]:
-            members = dict[str, Any](vars(base))
-            yield from ((f"{name}.{key}", item, names) for key, item in members.items() if key in names)
+            yield from ((f"{name}.{key}", item, names) for key, item in members(base) if key in names)
     else:
         attributes: Any = getattr(found, "__dict__", None) or {}
         yield from ((f"{name}.{key}", item, names) for key, item in attributes.items())
         yield name, type(found), names | {"__call__"}
+
+
+def members(cls: Any) -> list[tuple[str, Any]]:
+    return list(vars(cls).items())
 
 
 def names_in(code: types.CodeType) -> set[str]:
