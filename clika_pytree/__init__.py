@@ -28,15 +28,37 @@ from .typing import TYPE_CHECKING
 __all__ = ["__version__", "pytree"]
 __all__ += pytree.__all__
 
+# Where runtimes meet trees. These names are not in `__all__`, as some of them hide builtins.
+BOUNDARIES = {
+    "boundary": ("GuardCache", "GuardError", "MissError", "RecompileWarning", "UnregisteredNodeError", "compile"),
+    "runtimes": ("register_runtime",),
+    "runtimes.protocol": ("RecordingError",),
+}
+
 if TYPE_CHECKING:
+    from .boundary import GuardCache as GuardCache
+    from .boundary import GuardError as GuardError
+    from .boundary import MissError as MissError
+    from .boundary import RecompileWarning as RecompileWarning
+    from .boundary import UnregisteredNodeError as UnregisteredNodeError
+    from .boundary import compile as compile
     from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
+    from .runtimes import register_runtime as register_runtime
+    from .runtimes.protocol import RecordingError as RecordingError
 else:
     # As a copy of the names this would load the modules that `pytree` loads on first use.
     def __getattr__(name):
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-        value = globals()[name] = getattr(pytree, name)
+        if name in __all__:
+            value = getattr(pytree, name)
+        else:
+            found = next((module for module, names in BOUNDARIES.items() if name in names), None)
+            if found is None:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+            from importlib import import_module
+
+            value = getattr(import_module(f"{__name__}.{found}"), name)
+        globals()[name] = value
         return value
 
     def __dir__():
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *(name for names in BOUNDARIES.values() for name in names)})

@@ -1,1 +1,221 @@
-"""What each library of tensors needs at a boundary, a package for each; none is imported before it is asked for."""
+"""What each library of tensors needs at a boundary, and how the library of a tensor is found.
+
+numpy is always there. Others are known by the module of a tensor's class, and loaded when one turns up: those of this
+package, those that an installed package names as an entry point, and those that a program registers.
+"""
+
+from __future__ import annotations
+
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError, RegistrationError
+from clika_pytree.registration import described
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of, shorten
+
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from .protocol import Runtime
+
+    R = TypeVar("R", bound=Runtime)
+
+__all__ = ["register_runtime"]
+
+GROUP = "clika_pytree.runtimes"
+# The runtimes of this package, by the modules of their tensors.
+BUILT_IN = {
+    "numpy": "numpy",
+    "clika_pytree.runtimes.numpy": "numpy",
+}
+METHODS = (
+    *("is_tensor_type", "describe", "compile", "trace", "wait"),
+    *("to_host", "from_host", "same_memory", "module_state"),
+)
+
+_registered: dict[str, Runtime] = {}
+# Entry points by name, once somebody had to look; None before.
+_entry_points: dict[str, Any] | None = None
+
+
+def register_runtime(runtime: R) -> R:
+    """Make a library of tensors known to `compile`, `trace` and `eval`.
+
+    An installed package need not call this: an entry point of the group `clika_pytree.runtimes`, whose name is the
+    module of the tensors and whose value is the runtime, is loaded when the first such tensor is seen.
+
+    Args:
+        runtime: An object with the attributes and methods of `clika_pytree.runtimes.protocol.Runtime`.
+
+    Returns:
+        The runtime.
+
+    Raises:
+        PyTreeTypeError: (a `TypeError`) the object lacks a method or has a wrong attribute; nothing was changed.
+        RegistrationError: (a `ValueError`) another runtime of that name is registered.
+
+    Example:
+        >>> import clika_pytree
+        >>> from clika_pytree.runtimes.protocol import Runtime, TensorSpec
+        >>> class Blocks(Runtime):
+        ...     name, modules = "blocks", ("blockarrays",)
+        ...     def is_tensor_type(self, cls):
+        ...         return cls.__name__ == "BlockArray"
+        ...     def describe(self, x):
+        ...         return TensorSpec(str(x.dtype), tuple(x.shape))
+        >>> clika_pytree.register_runtime(Blocks()).name
+        'blocks'
+    """
+    check(runtime)
+    held = _registered.setdefault(runtime.name, runtime)
+    if held is not runtime:
+        raise RegistrationError(
+            f"register_runtime() has a runtime named {runtime.name!r} already, {described(held)}; choose another name"
+        )
+    forget_types()
+    return runtime
+
+
+def unregister_runtime(name: str) -> None:
+    """Take back a registration; tensors of that library are leaves like any other then."""
+    if _registered.pop(name, None) is None:
+        raise RegistrationError(f"no runtime named {name!r} is registered")
+    forget_types()
+
+
+def forget_types() -> None:
+    """Have every class asked again which runtime it belongs to."""
+    from clika_pytree.boundary.cache import forget_runtimes
+
+    forget_runtimes()
+
+
+def check(runtime: Any) -> None:
+    cls = class_of(runtime)
+    if issubclass(cls, type):
+        raise PyTreeTypeError(
+            f"register_runtime() expects a runtime, got {described(runtime)}; pass an instance: "
+            f"register_runtime({shorten(runtime.__name__)}())"
+        )
+    missing = [name for name in METHODS if not callable(getattr(runtime, name, None))]
+    if missing:
+        raise PyTreeTypeError(
+            f"register_runtime() expects an object with the methods of clika_pytree.runtimes.protocol.Runtime, got "
+            f"{described(runtime)} without {', '.join(missing)}; derive its class from Runtime"
+        )
+    name, modules = getattr(runtime, "name", None), getattr(runtime, "modules", None)
+    if type(name) is not str or not name:
+        raise PyTreeTypeError(f"register_runtime() expects a runtime whose name is a str, got {described(name)}")
+    if type(modules) is not tuple or not all(type(module) is str and module for module in modules):
+        raise PyTreeTypeError(
+            f"register_runtime() expects the runtime {name!r} to have a tuple of names of modules as modules, such as "
+            f'("jax", "jaxlib"), got {described(modules)}'
+        )
+    for flag in ("own_guards", "lazy"):
+        if type(getattr(runtime, flag, None)) is not bool:
+            raise PyTreeTypeError(
+                f"register_runtime() expects the runtime {name!r} to have True or False as {flag}, "
+                f"got {described(getattr(runtime, flag, None))}"
+            )
+
+
+# --- the runtime of a class -------------------------------------------------------------------------------------------
+
+
+def runtime_of_type(cls: type[Any]) -> Runtime | None:
+    """The runtime whose tensors the instances of a class are; what `set_runtime_resolver` is given."""
+    for base in type.__dict__["__mro__"].__get__(cls):
+        module = module_of(base)
+        if module is None:
+            continue
+        for runtime in [*reversed(_registered.values())]:
+            if any(within(module, name) for name in runtime.modules) and runtime.is_tensor_type(cls):
+                return runtime
+        found = from_this_package(module) or from_entry_point(module)
+        if found is not None and found.is_tensor_type(cls):
+            return found
+    return None
+
+
+def module_of(cls: Any) -> str | None:
+    """The module of a class; None for those that no tensor is defined in, which is most of what is asked for."""
+    import sys
+
+    try:
+        module: Any = type.__dict__["__module__"].__get__(cls)
+    except AttributeError:
+        return None
+    if type(module) is not str:
+        return None
+    top = module.partition(".")[0]
+    return None if top in sys.stdlib_module_names or top in ("__main__", "builtins") else module
+
+
+def within(module: str, name: str) -> bool:
+    return module == name or module.startswith(f"{name}.")
+
+
+def from_this_package(module: str) -> Runtime | None:
+    found = next((file for name, file in BUILT_IN.items() if within(module, name)), None)
+    return None if found is None else built_in(found)
+
+
+def built_in(name: str) -> Runtime:
+    from importlib import import_module
+
+    runtime: Runtime = import_module(f"{GROUP}.{name}.runtime").runtime
+    return runtime
+
+
+def from_entry_point(module: str) -> Runtime | None:
+    """The runtime that an installed package has for the tensors of a module; loading registers it."""
+    for name, entry in entry_points().items():
+        if within(module, name):
+            return loaded(entry)
+    return None
+
+
+def entry_points() -> dict[str, Any]:
+    global _entry_points
+    if _entry_points is None:
+        from importlib import metadata
+
+        _entry_points = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    return _entry_points
+
+
+def loaded(entry: Any) -> Runtime:
+    """The runtime of an entry point: the object it names, or an instance of the class it names."""
+    try:
+        found = entry.load()
+        runtime = found() if issubclass(class_of(found), type) else found
+        check(runtime)
+    except Exception as error:
+        raise PyTreeValueError(
+            f"the runtime for tensors of the module {entry.name!r} could not be loaded: the entry point "
+            f"{entry.name} = {entry.value} of the group {GROUP} failed with {shorten(repr(error), 200)}"
+        ) from error
+    held: Runtime = _registered.setdefault(runtime.name, runtime)
+    return held
+
+
+# --- the runtime of a name --------------------------------------------------------------------------------------------
+
+
+def runtime_named(caller: str, given: Any) -> Runtime:
+    """The runtime that a caller asks for, by name or as the object that was registered."""
+    if type(given) is str:
+        if given in _registered:
+            return _registered[given]
+        if given in BUILT_IN.values():
+            return built_in(given)
+        if given in entry_points():
+            return loaded(entry_points()[given])
+        known = ", ".join(map(repr, sorted({*_registered, *BUILT_IN.values(), *entry_points()})))
+        raise PyTreeValueError(f"{caller} expects the name of a runtime, got {described(given)}; known are {known}")
+    if any(runtime is given for runtime in _registered.values()):
+        return given  # type: ignore[no-any-return]
+    if any(built_in(name) is given for name in BUILT_IN.values()):
+        return given  # type: ignore[no-any-return]
+    raise PyTreeTypeError(
+        f"{caller} expects the name of a runtime, or a runtime that was registered, got {described(given)}; "
+        "register_runtime() makes one known"
+    )

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 
-from clika_pytree._native import PyTreeTypeError
+from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
 
@@ -37,10 +37,6 @@ class Refusals:
         _noted.first = self.outer
         if first is not None and error is not first and (error is None or isinstance(error, Exception)):
             raise first.with_traceback(None)
-
-
-class RecordingError(PyTreeTypeError):
-    """The function did something with a tensor that a graph cannot hold."""
 
 
 def user_frame() -> FrameType | None:

@@ -1,0 +1,91 @@
+"""What stands behind a callable: a function, its signature, and the arguments that it has already."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import Any, NamedTuple
+
+from clika_pytree._native import PyTreeTypeError
+from clika_pytree.registration import described
+from clika_pytree.wording import class_of, short_name, shorten
+
+__all__: list[str] = []
+
+ANYTHING = inspect.Signature(
+    [
+        inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
+# Calling these gives no result that a graph could have.
+UNFINISHED = (
+    (inspect.iscoroutinefunction, "a coroutine function", "compile what it calls between its awaits"),
+    (inspect.isasyncgenfunction, "an asynchronous generator", "compile what it calls between its awaits"),
+    (inspect.isgeneratorfunction, "a generator", "return a list, or compile what it calls for each item"),
+)
+
+
+class Target(NamedTuple):
+    """A function, and what it is called with before the arguments of a call: these count as arguments, too."""
+
+    function: Any
+    leading: tuple[Any, ...]
+    keywords: dict[str, Any] | None
+    signature: inspect.Signature
+    name: str
+
+
+def target_of(caller: str, given: Any) -> Target:
+    """Take a callable apart: the object of a bound method, an object with `__call__`, the arguments of a partial."""
+    function, leading, keywords = given, (), None
+    while True:
+        if isinstance(function, functools.partial):
+            # Read at each call: the keywords of a partial are a dict that can be changed.
+            keywords = function.keywords if keywords is None else {**function.keywords, **keywords}
+            leading = (*function.args, *leading)
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            leading = (function.__self__, *leading)
+            function = function.__func__
+        elif is_object_with_call(caller, function):
+            leading = (function, *leading)
+            function = type(function).__call__
+        else:
+            break
+    for is_so, what, advice in UNFINISHED:
+        if is_so(function):
+            raise PyTreeTypeError(f"{caller} expects a function that returns its results, got {what}; {advice}")
+    return Target(function, leading, keywords, signature_of(function), name_of(given))
+
+
+def is_object_with_call(caller: str, function: Any) -> bool:
+    """Whether a callable is an object of a class with `__call__` written in Python; refuses what is no function."""
+    cls = class_of(function)
+    if isinstance(function, type):
+        raise PyTreeTypeError(
+            f"{caller} expects a function, got {described(function)}; compile a method of it, or a function that "
+            "makes an instance"
+        )
+    if isinstance(function, (staticmethod, classmethod)):
+        kind = short_name(cls)
+        raise PyTreeTypeError(f"{caller} expects a function, got a {kind}; put @{kind} above @compile")
+    if not callable(function):
+        raise PyTreeTypeError(f"{caller} expects a function, got {described(function)}")
+    return isinstance(inspect.getattr_static(cls, "__call__"), types.FunctionType)
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):  # a function written in C may have none
+        return ANYTHING
+
+
+def name_of(given: Any) -> str:
+    """How messages call a callable."""
+    while isinstance(given, functools.partial):
+        given = given.func
+    name = getattr(given, "__name__", None)
+    return shorten(name) if type(name) is str else short_name(class_of(given))

@@ -1,0 +1,48 @@
+"""Tensors inside an object that counts as one leaf."""
+
+from __future__ import annotations
+
+from clika_pytree._native import tree_leaves
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of
+
+from .cache import runtime_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__: list[str] = []
+
+
+def parts_with_tensors(leaf: Any) -> list[str]:
+    """The names of what an object holds where tensors are in it: its attributes and items, and trees in these."""
+    return [name for name, part in parts(leaf).items() if has_tensor(part)]
+
+
+def has_tensor(tree: Any) -> bool:
+    try:
+        return any(runtime_of(leaf) is not None for leaf in tree_leaves(tree))
+    except Exception:  # a tree that can't be walked is none that a graph could hold
+        return False
+
+
+def parts(leaf: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    cls = class_of(leaf)
+    for base in reversed(type.__dict__["__mro__"].__get__(cls)):
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if type(slots) is str else tuple(slots):
+            try:
+                found[name] = object.__getattribute__(leaf, name)
+            except AttributeError:
+                continue
+    try:
+        attributes: Any = object.__getattribute__(leaf, "__dict__")
+        found |= attributes
+    except (AttributeError, TypeError):
+        pass
+    if issubclass(cls, dict):
+        found |= {f"[{key!r}]": value for key, value in dict.items(leaf)}
+    elif issubclass(cls, (list, tuple, set, frozenset)):
+        found |= {f"[{index}]": item for index, item in enumerate([*leaf])}
+    return found

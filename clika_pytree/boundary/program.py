@@ -1,0 +1,126 @@
+"""One compiled graph of a function of trees: what it computes, and how its results become a tree again."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, keystr, tree_flatten
+from clika_pytree.registration import described, with_article
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import PLAIN, class_of, short_name
+
+from .cache import runtime_of
+from .holders import parts_with_tensors
+from .tracing import Inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from clika_pytree._native import TreeSpec
+    from clika_pytree.runtimes.protocol import Executable, Runtime
+
+__all__: list[str] = []
+
+
+class Program:
+    """A graph for one guard: `run` takes its tensors and gives the function's result."""
+
+    __slots__ = ("executable", "run", "runtime", "seconds")
+
+    def __init__(self, runtime: Runtime, executable: Executable, outputs: Outputs, seconds: float) -> None:
+        self.runtime, self.executable, self.seconds = runtime, executable, seconds
+        self.run = outputs.builder(executable.run)
+
+
+class Outputs:
+    """The results of a function: their structure, and the leaves that are constants of the graph."""
+
+    def __init__(self, name: str, namespace: Any) -> None:
+        self.name, self.namespace = name, namespace
+        self.spec: TreeSpec | None = None
+        self.leaves: list[Any] = []  # with None where a tensor stands
+        self.places: list[int] = []  # of the tensors among the leaves
+
+    def tensors_of(self, result: Any) -> list[Any]:
+        """The tensors of a result, whose structure and other leaves are noted."""
+        with dict_insertion_ordered(True):
+            leaves, spec = tree_flatten(result, namespace=self.namespace)
+        places = [place for place, leaf in enumerate(leaves) if runtime_of(leaf) is not None]
+        tensors = [leaves[place] for place in places]
+        for place in places:
+            leaves[place] = None
+        for place, leaf in enumerate(leaves):
+            if id(class_of(leaf)) not in PLAIN:
+                self.check_constant(leaf, spec, place)
+        if self.spec is None:
+            self.spec, self.leaves, self.places = spec, leaves, places
+        elif spec != self.spec or places != self.places:
+            raise PyTreeValueError(
+                f"{self.name}() returned a result of another structure when it was traced once more for other sizes: "
+                f"{spec} in place of {self.spec}; return one structure for all sizes, or make what decides it an "
+                "argument that is no tensor"
+            )
+        return tensors
+
+    def check_constant(self, leaf: Any, spec: TreeSpec, place: int) -> None:
+        """Refuse a leaf that would be one object for all calls and should not be."""
+        path = f"result{keystr(spec.key_paths()[place])}"
+        inside = parts_with_tensors(leaf)
+        if inside:
+            name = short_name(class_of(leaf))
+            raise PyTreeTypeError(
+                f"{self.name}() returned {with_article(name)} at {path}, whose class is not registered, so it counts "
+                f"as one leaf, but it holds tensors: {', '.join(inside)}. Register the class, so that they are results"
+            )
+        if hasattr(class_of(leaf), "__next__") or hasattr(class_of(leaf), "__await__"):
+            raise PyTreeTypeError(
+                f"{self.name}() returned {described(leaf)} at {path}: a graph would hand out the same one at each "
+                "call; return a list or a tuple"
+            )
+
+    def builder(self, run: Callable[[list[Any]], Sequence[Any]]) -> Callable[[list[Any]], Any]:
+        """What runs the graph and builds the result."""
+        assert self.spec is not None
+        unflatten, template, places = self.spec.unflatten, self.leaves, self.places
+        if self.spec.is_leaf():
+            if places:
+                return lambda tensors: run(tensors)[0]
+            constant = template[0]
+
+            def run_for_a_constant(tensors: list[Any]) -> Any:
+                run(tensors)
+                return constant
+
+            return run_for_a_constant
+        if len(places) == len(template):
+            return lambda tensors: unflatten(run(tensors))
+
+        def run_and_fill(tensors: list[Any]) -> Any:
+            leaves = template.copy()
+            for place, tensor in zip(places, run(tensors), strict=True):
+                leaves[place] = tensor
+            return unflatten(leaves)
+
+        return run_and_fill
+
+
+def build(function: Any, name: str, call: Any, runtime: Runtime, namespace: Any, dynamic: bool) -> tuple[Program, Any]:
+    """Compile a function for a call; the result of that call comes with it."""
+    outputs = Outputs(name, namespace)
+    leaves = call.leaves  # for runtimes that look for random generators in what a function can reach
+
+    def flat_fn(tensors: list[Any], _reachable: Any = None) -> list[Any]:
+        args, kwargs = call.arguments(tensors)
+        with Inside(name):
+            result = function(*args, **kwargs)
+            return outputs.tensors_of(result)
+
+    flat_fn.__defaults__ = ([leaf for leaf, is_tensor in zip(leaves, call.mask, strict=True) if not is_tensor],)
+    tensors = call.tensors
+    start = perf_counter()
+    results, executable = runtime.compile(flat_fn, tensors, dynamic)
+    program = Program(runtime, executable, outputs, perf_counter() - start)
+    if results is None:
+        return program, program.run(tensors)
+    return program, outputs.builder(lambda _: results)(tensors)

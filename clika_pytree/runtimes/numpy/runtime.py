@@ -1,0 +1,58 @@
+"""numpy as a runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clika_pytree.runtimes.protocol import Runtime, TensorSpec
+from clika_pytree.typing import TYPE_CHECKING
+
+from .array import Recorded
+from .recording import record
+from .sizes import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from clika_pytree.runtimes.protocol import FlatFn
+
+    from .graph import Graph, Guards
+
+__all__: list[str] = []
+
+
+class Program:
+    """A graph of numpy calls for `compile`."""
+
+    __slots__ = ("graph", "guards", "nodes", "run")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.run = graph, graph.run
+        self.guards: Guards = graph.guards
+        self.nodes = len(graph.nodes)
+
+    def text(self) -> str:
+        return self.graph.text()
+
+
+class NumpyRuntime(Runtime):
+    """Arrays and scalars of numpy; while a function is recorded, what stands for them, too."""
+
+    name = "numpy"
+    modules = ("numpy", "clika_pytree.runtimes.numpy")
+    own_guards = False
+    lazy = False
+
+    def is_tensor_type(self, cls: type[Any], /) -> bool:
+        return issubclass(cls, (np.ndarray, np.generic, Recorded, Size))
+
+    def describe(self, x: Any, /) -> TensorSpec:
+        return TensorSpec(str(np.dtype(x.dtype)), tuple(x.shape))
+
+    def compile(self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, /) -> tuple[Sequence[Any], Program]:
+        results, graph = record(flat_fn, tensors)
+        return results, Program(graph)
+
+
+runtime = NumpyRuntime()

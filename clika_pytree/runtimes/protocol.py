@@ -1,0 +1,222 @@
+"""What a library of tensors tells the boundaries about itself. `Runtime` is the class to derive from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Protocol
+
+from clika_pytree._native import PyTreeTypeError
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from os import PathLike
+    from typing import TypeAlias
+
+    # Takes one list of tensors, gives one list of tensors and of plain values.
+    FlatFn: TypeAlias = Callable[[list[Any]], list[Any]]
+
+__all__ = ["Executable", "Failed", "Graph", "Guards", "Host", "RecordingError", "Runtime", "TensorSpec"]
+
+
+class RecordingError(PyTreeTypeError):
+    """The function did something with a tensor that a graph cannot hold."""
+
+    __module__ = "clika_pytree"
+
+
+class Failed(Exception):
+    """Raised by `Runtime.wait`: the computation of the tensor at `index` failed with `error`."""
+
+    def __init__(self, index: int, error: BaseException) -> None:
+        super().__init__(index, error)
+        self.index, self.error = index, error
+
+
+class TensorSpec(NamedTuple):
+    """What is known of a tensor without its elements.
+
+    Attributes:
+        dtype: The name of its dtype, such as `"float32"`.
+        shape: Its sizes.
+        device: Where its elements are.
+        extra: What else tells two tensors apart for this runtime; any hashable value.
+    """
+
+    dtype: str
+    shape: tuple[Any, ...]
+    device: str = "cpu"
+    extra: Hashable = None
+
+    def __str__(self) -> str:
+        place = "" if self.device == "cpu" else f" on {self.device}"
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]{place}"
+
+
+class Host(NamedTuple):
+    """The elements of a tensor in the memory of this process: in C order, little-endian.
+
+    Attributes:
+        dtype: The name that a file gives the dtype, such as `"F32"`.
+        shape: The sizes.
+        buffer: An object with the buffer protocol.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    buffer: Any
+
+
+class Guards(Protocol):
+    """Which tensors a graph is right for, by their places in the list. One without a fact may be any tensor."""
+
+    @property
+    def facts(self) -> Mapping[int, Any]:
+        """What must hold of a tensor whatever its sizes: `type`, `dtype`, `ndim`, and `layout` or None."""
+
+    @property
+    def sizes(self) -> Mapping[tuple[int, int], int]:
+        """The size that a tensor must have along an axis."""
+
+    @property
+    def conditions(self) -> Sequence[Any]:
+        """Other conditions on sizes: `condition.function(tensors)` must be `condition.value`."""
+
+
+class Executable(Protocol):
+    """A compiled function of a list of tensors."""
+
+    @property
+    def guards(self) -> Guards | None:
+        """None for a runtime that guards its tensors itself."""
+
+    @property
+    def nodes(self) -> int | None:
+        """How many operations it has, where that is known."""
+
+    def run(self, tensors: Sequence[Any], /) -> Sequence[Any]:
+        """The results for these tensors."""
+
+    def text(self) -> str:
+        """The program in a form that a person can read."""
+
+
+class Graph(Protocol):
+    """A traced function of a list of tensors."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The names of the tensors it takes."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The names of its results."""
+
+    def run(self, tensors: Sequence[Any], /) -> Sequence[Any]:
+        """The results for these tensors; raises where it was not traced for such."""
+
+    def text(self) -> str:
+        """The program in a form that a person can read."""
+
+    def save(self, path: str | PathLike[str], /) -> None:
+        """Write it to a file."""
+
+
+class Runtime(ABC):
+    """A library of tensors, and how its functions are compiled, traced and waited for.
+
+    A runtime that only holds tensors answers `is_tensor_type` and `describe`; the other methods are for what it can do
+    beyond that, and say so where they are missing.
+
+    Attributes:
+        name: What `compile(runtime=...)` and messages call it.
+        modules: The modules whose classes may be tensors: `is_tensor_type` is asked of a class where it, or one of its
+            bases, is defined in one of these or in a module below it.
+        own_guards: Whether what `compile` gives checks dtypes and sizes itself. Where it does not, its `guards` say
+            what is to be checked.
+        lazy: Whether a tensor may be handed on before its elements are computed.
+
+    Example:
+        >>> import clika_pytree
+        >>> from clika_pytree.runtimes.protocol import Runtime, TensorSpec
+        >>> class Lazy(Runtime):
+        ...     name, modules, lazy = "lazy", ("lazy_arrays",), True
+        ...     def is_tensor_type(self, cls):
+        ...         return cls.__name__ == "LazyArray"
+        ...     def describe(self, x):
+        ...         return TensorSpec(x.dtype, x.shape)
+        ...     def wait(self, tensors):
+        ...         for tensor in tensors:
+        ...             tensor.compute()
+        >>> runtime = clika_pytree.register_runtime(Lazy())
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    own_guards: bool = True
+    lazy: bool = False
+
+    @abstractmethod
+    def is_tensor_type(self, cls: type[Any], /) -> bool:
+        """Whether instances of a class are tensors. Asked once for each class."""
+
+    @abstractmethod
+    def describe(self, x: Any, /) -> TensorSpec:
+        """What is known of a tensor, or of something that stands for one, without its elements."""
+
+    def compile(
+        self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, /
+    ) -> tuple[Sequence[Any] | None, Executable]:
+        """Compile a function for tensors like these.
+
+        Args:
+            flat_fn: Takes one list of tensors, gives one list of tensors.
+            tensors: Those of the call at hand.
+            dynamic: Whether one program should serve all sizes of the first axis.
+
+        Returns:
+            The results for these tensors where compiling computed them, else None; and the program.
+        """
+        raise self.cannot("compile functions")
+
+    def trace(
+        self,
+        flat_fn: FlatFn,
+        stand_ins: Sequence[Any],
+        input_names: Sequence[str],
+        output_names: Sequence[str] | None,
+        /,
+    ) -> Graph:
+        """Run a function once over stand-ins and give its graph. Results without names are `result[0]` and so on."""
+        raise self.cannot("trace functions")
+
+    def wait(self, tensors: Sequence[Any], /) -> None:
+        """Return once all tensors hold their elements; raise `Failed` for the first whose computation failed.
+
+        Called on the thread that called `eval`, with no tensor twice.
+        """
+        if self.lazy:
+            raise self.cannot("wait for its tensors")
+
+    def to_host(self, x: Any, /) -> Host:
+        """The elements of a tensor."""
+        raise self.cannot("hand out the elements of its tensors")
+
+    def from_host(self, host: Host, device: str, /) -> Any:
+        """A tensor of these elements; it may share their memory where the device is the processor."""
+        raise self.cannot("make tensors of elements")
+
+    def same_memory(self, x: Any, /) -> Hashable:
+        """A value that two tensors have in common exactly if they are the same elements at the same place, or None."""
+        return None
+
+    def module_state(self, obj: Any, /) -> dict[str, Any] | None:
+        """The tensors of an object that this library calls a module, by name; None for every other object."""
+        return None
+
+    def cannot(self, what: str) -> PyTreeTypeError:
+        """The error where a method is missing that somebody needs."""
+        return PyTreeTypeError(
+            f"the runtime {self.name!r} can't {what}: its class {short_name(class_of(self))} does not define the method"
+        )
