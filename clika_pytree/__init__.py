@@ -30,7 +30,16 @@ __all__ += pytree.__all__
 
 # Where runtimes meet trees. These names are not in `__all__`, as some of them hide builtins.
 BOUNDARIES = {
-    "boundary": ("GuardCache", "GuardError", "MissError", "RecompileWarning", "UnregisteredNodeError", "compile"),
+    "boundary": (
+        "GuardCache",
+        "GuardError",
+        "MissError",
+        "RecompileWarning",
+        "UnregisteredNodeError",
+        "compile",
+        "eval",
+        "trace",
+    ),
     "runtimes": ("register_runtime",),
     "runtimes.protocol": ("RecordingError",),
 }
@@ -42,6 +51,8 @@ if TYPE_CHECKING:
     from .boundary import RecompileWarning as RecompileWarning
     from .boundary import UnregisteredNodeError as UnregisteredNodeError
     from .boundary import compile as compile
+    from .boundary import eval as eval
+    from .boundary import trace as trace
     from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
     from .runtimes import register_runtime as register_runtime
     from .runtimes.protocol import RecordingError as RecordingError

@@ -1,8 +1,24 @@
 """Where a runtime meets a tree: functions of trees are compiled, traced and waited for here."""
 
 from .cache import GuardCache, GuardError, UnregisteredNodeError
-from .compile import Compiled as Compiled
-from .compile import compile
+from .compilation import Compiled as Compiled
+from .compilation import compile
 from .errors import MissError, RecompileWarning
+from .evaluation import eval
+from .explanation import Change as Change
+from .explanation import Explanation as Explanation
+from .table import GraphRow as GraphRow
+from .table import GraphTable as GraphTable
+from .tracing import Graph as Graph
+from .tracing import trace
 
-__all__ = ["GuardCache", "GuardError", "MissError", "RecompileWarning", "UnregisteredNodeError", "compile"]
+__all__ = [
+    "GuardCache",
+    "GuardError",
+    "MissError",
+    "RecompileWarning",
+    "UnregisteredNodeError",
+    "compile",
+    "eval",
+    "trace",
+]

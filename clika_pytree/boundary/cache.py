@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-try:
-    from clika_pytree._native import (  # type: ignore[attr-defined]
-        GuardCache,
-        GuardError,
-        UnregisteredNodeError,
-        forget_runtimes,
-        runtime_of,
-        set_runtime_resolver,
-    )
-    from clika_pytree.runtimes import runtime_of_type
+from clika_pytree.typing import TYPE_CHECKING
 
-    set_runtime_resolver(runtime_of_type)
-except ImportError:
+__all__ = ["GuardCache", "GuardError", "UnregisteredNodeError", "forget_runtimes", "runtime_of"]
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    GuardCache: Any
+    from clika_pytree._native import PyTreeTypeError
+
+    GuardError: type[PyTreeTypeError]
+    UnregisteredNodeError: type[PyTreeTypeError]
+
+    def forget_runtimes() -> None: ...
+    def runtime_of(obj: Any) -> Any: ...
+else:
     import importlib.util
     from pathlib import Path
 
-    _spec = importlib.util.spec_from_file_location(
-        "reference_guards", Path(__file__).parents[2] / "tests" / "reference_guards.py"
-    )
-    assert _spec is not None
-    assert _spec.loader is not None
+    _file = Path(__file__).parents[2] / "tests" / "reference_guards.py"
+    _spec = importlib.util.spec_from_file_location("reference_guards", _file)
     _module = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(_module)
     GuardCache, runtime_of, forget_runtimes = _module.GuardCache, _module.runtime_of, _module.forget_runtimes
     GuardError, UnregisteredNodeError = _module.GuardError, _module.UnregisteredNodeError
-
-__all__ = ["GuardCache", "GuardError", "UnregisteredNodeError", "forget_runtimes", "runtime_of"]

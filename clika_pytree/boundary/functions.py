@@ -39,7 +39,9 @@ class Target(NamedTuple):
 
 def target_of(caller: str, given: Any) -> Target:
     """Take a callable apart: the object of a bound method, an object with `__call__`, the arguments of a partial."""
-    function, leading, keywords = given, (), None
+    function: Any = given
+    leading: tuple[Any, ...] = ()
+    keywords: dict[str, Any] | None = None
     while True:
         if isinstance(function, functools.partial):
             # Read at each call: the keywords of a partial are a dict that can be changed.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 from clika_pytree._native import tree_leaves
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
@@ -30,19 +32,25 @@ def parts(leaf: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     cls = class_of(leaf)
     for base in reversed(type.__dict__["__mro__"].__get__(cls)):
-        slots = vars(base).get("__slots__", ())
-        for name in (slots,) if type(slots) is str else tuple(slots):
-            try:
-                found[name] = object.__getattribute__(leaf, name)
-            except AttributeError:
-                continue
+        for name, member in members(base):
+            if isinstance(member, types.MemberDescriptorType):  # a slot
+                try:
+                    found[name] = member.__get__(leaf)
+                except AttributeError:  # empty
+                    continue
     try:
         attributes: Any = object.__getattribute__(leaf, "__dict__")
         found |= attributes
     except (AttributeError, TypeError):
         pass
+    items: Any = leaf
     if issubclass(cls, dict):
-        found |= {f"[{key!r}]": value for key, value in dict.items(leaf)}
+        found |= {f"[{key!r}]": value for key, value in items.items()}
     elif issubclass(cls, (list, tuple, set, frozenset)):
-        found |= {f"[{index}]": item for index, item in enumerate([*leaf])}
+        found |= {f"[{index}]": item for index, item in enumerate([*items])}
     return found
+
+
+def members(cls: Any) -> list[tuple[str, Any]]:
+    attributes: Any = type.__dict__["__dict__"].__get__(cls)
+    return list(attributes.items())

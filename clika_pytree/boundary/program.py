@@ -11,14 +11,14 @@ from clika_pytree.wording import PLAIN, class_of, short_name
 
 from .cache import runtime_of
 from .holders import parts_with_tensors
-from .tracing import Inside
+from .state import Inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
     from clika_pytree._native import TreeSpec
-    from clika_pytree.runtimes.protocol import Executable, Runtime
+    from clika_pytree.runtimes.protocol import Executable, Guards, Runtime
 
 __all__: list[str] = []
 
@@ -26,11 +26,32 @@ __all__: list[str] = []
 class Program:
     """A graph for one guard: `run` takes its tensors and gives the function's result."""
 
-    __slots__ = ("executable", "run", "runtime", "seconds")
+    __slots__ = ("executable", "mask", "names", "run", "seconds", "tensor_texts")
 
-    def __init__(self, runtime: Runtime, executable: Executable, outputs: Outputs, seconds: float) -> None:
-        self.runtime, self.executable, self.seconds = runtime, executable, seconds
+    def __init__(
+        self, call: Any, runtime: Runtime, executable: Executable, outputs: Outputs, dynamic: bool, seconds: float
+    ) -> None:
+        self.executable, self.seconds = executable, seconds
+        self.names, self.mask = call.names, call.mask
+        guards = None if runtime.own_guards else executable.guards
+        self.tensor_texts = [
+            tensor_text(runtime, tensor, index, guards, dynamic) for index, tensor in enumerate(call.tensors)
+        ]
         self.run = outputs.builder(executable.run)
+
+
+def tensor_text(runtime: Runtime, tensor: Any, index: int, guards: Guards | None, dynamic: bool) -> str:
+    """What a graph asks of a tensor: `float32[*, 3]` has any size along its first axis."""
+    spec = runtime.describe(tensor)
+    if guards is None:
+        return str(spec)
+    if index not in guards.facts:
+        return "any tensor"
+    if dynamic:
+        spec = spec._replace(
+            shape=tuple([size if (index, axis) in guards.sizes else "*" for axis, size in enumerate(spec.shape)])
+        )
+    return str(spec)
 
 
 class Outputs:
@@ -120,7 +141,7 @@ def build(function: Any, name: str, call: Any, runtime: Runtime, namespace: Any,
     tensors = call.tensors
     start = perf_counter()
     results, executable = runtime.compile(flat_fn, tensors, dynamic)
-    program = Program(runtime, executable, outputs, perf_counter() - start)
+    program = Program(call, runtime, executable, outputs, dynamic, perf_counter() - start)
     if results is None:
         return program, program.run(tensors)
     return program, outputs.builder(lambda _: results)(tensors)

@@ -1,46 +1,210 @@
-"""Whether this thread is inside a function that is being compiled or traced."""
+"""`trace`: a function of a list of tensors as a graph that runs by position or by name."""
 
 from __future__ import annotations
 
-import sys
-import threading
-from os.path import abspath, dirname, sep
-
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError
+from clika_pytree.registration import described, with_article
+from clika_pytree.runtimes import runtime_named
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten
+
+from .cache import runtime_of
+from .functions import name_of
+from .state import Inside
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from os import PathLike
     from typing import Any
 
-__all__: list[str] = []
+    from clika_pytree.runtimes import protocol
+    from clika_pytree.runtimes.protocol import Runtime
 
-_state = threading.local()
-# The frames of this package are left out where a user's line is looked for.
-OWN = dirname(dirname(abspath(__file__))) + sep
-
-
-class Inside:
-    """The block in which the user's function runs over what stands for its tensors."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None:
-        self.outer = tracing()
-        _state.what = self.what
-
-    def __exit__(self, *exc: object) -> None:
-        _state.what = self.outer
+__all__ = ["Graph", "trace"]
 
 
-def tracing() -> str | None:
-    """The name of the compiled or traced function that this thread is inside of; None outside."""
-    what: str | None = getattr(_state, "what", None)
-    return what
+class Graph:
+    """What `trace` recorded. Called with its tensors, by position or by name, it gives the list of its results.
+
+    Attributes:
+        inputs: The names of its tensors.
+        outputs: The names of its results.
+
+    Example:
+        >>> import numpy as np
+        >>> import clika_pytree as crt
+        >>> graph = crt.trace(lambda xs: [xs[0] @ xs[1]], [np.ones((1, 3)), np.ones((3, 2))], names=["x", "w"])
+        >>> graph
+        <graph f(x, w) -> (result[0])>
+        >>> graph(w=np.eye(3), x=np.arange(6.0).reshape(2, 3))
+        [array([[0., 1., 2.],
+               [3., 4., 5.]])]
+    """
+
+    def __init__(self, name: str, graph: protocol.Graph) -> None:
+        self.name, self._graph, self._run = name, graph, graph.run
+        self.inputs, self.outputs = tuple(graph.inputs), tuple(graph.outputs)
+
+    def __call__(self, *tensors: Any, **named: Any) -> list[Any]:
+        given = list(tensors)
+        if named or len(given) != len(self.inputs):
+            given += self._rest(given, named)
+        return list(self._run(given))
+
+    def _rest(self, given: list[Any], named: dict[str, Any]) -> list[Any]:
+        """The tensors given by name, in the order of the inputs that are left."""
+        takes = f"{self.name} takes {', '.join(self.inputs) or 'nothing'}"
+        if len(given) > len(self.inputs):
+            raise PyTreeTypeError(f"{takes}: expected {len(self.inputs)} tensors, got {len(given)}")
+        left = self.inputs[len(given) :]
+        for name in named:
+            if name not in left:
+                what = f"{name} by position and by name" if name in self.inputs else f"no input named {name!r}"
+                raise PyTreeTypeError(f"{takes}: got {what}" if name in self.inputs else f"{takes}: there is {what}")
+        missing = [name for name in left if name not in named]
+        if missing:
+            raise PyTreeTypeError(f"{takes}: got no {listed(missing, len(missing))}")
+        return [named[name] for name in left]
+
+    def text(self) -> str:
+        """The program in a form that a person can read."""
+        return self._graph.text()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the graph to a file.
+
+        Args:
+            path: Where to.
+        """
+        self._graph.save(path)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
 
-def user_place() -> str:
-    """`model.py:12` of the innermost frame that is not of this package."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(OWN):
-        frame = frame.f_back
-    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+def trace(
+    fn: Callable[[list[Any]], Sequence[Any]],
+    stand_ins: Iterable[Any],
+    *,
+    names: Iterable[str] | None = None,
+    outputs: Iterable[str] | None = None,
+    runtime: str | Runtime | None = None,
+) -> Graph:
+    """Record a function once and give the graph of what it did.
+
+    Args:
+        fn: Takes its tensors as one list and returns a list of tensors.
+        stand_ins: What stands for the tensors while the function is recorded: tensors, or objects with a `shape` and a
+            `dtype`.
+        names: The names of the inputs; without them `x0`, `x1` and so on.
+        outputs: The names of the results; without them `result[0]`, `result[1]` and so on.
+        runtime: The name of the runtime to trace for, or the runtime; without it, that of the stand-ins, and numpy's
+            where they are no tensors.
+
+    Returns:
+        The graph. It is called with tensors by position or by name, and gives a list of results.
+
+    Raises:
+        RecordingError: (a `TypeError`) the function did something that a graph cannot hold; the message names the line.
+        PyTreeTypeError: (a `TypeError`) a stand-in has no shape or dtype, or the function returned no list.
+        PyTreeValueError: (a `ValueError`) the names are not as many as the tensors, or not all different.
+
+    Example:
+        >>> import numpy as np
+        >>> import clika_pytree as crt
+        >>> def layer(tensors):
+        ...     x, w = tensors
+        ...     return [np.maximum(x @ w, 0), x.sum()]
+        >>> graph = crt.trace(layer, [np.ones((1, 3)), np.ones((3, 2))], names=["x", "w"], outputs=["y", "total"])
+        >>> graph.inputs, graph.outputs
+        (('x', 'w'), ('y', 'total'))
+        >>> graph(np.ones((2, 3)), w=np.ones((3, 2)))
+        [array([[3., 3.],
+               [3., 3.]]), np.float64(6.0)]
+    """
+    name = name_of(fn)
+    if not callable(fn):
+        raise PyTreeTypeError(f"trace() expects a function, got {described(fn)}")
+    given = sequence("trace()", "stand-ins", stand_ins)
+    input_names = checked_names("names", given, len(given), names)
+    if input_names is None:
+        input_names = [f"x{index}" for index in range(len(given))]
+    output_names = None if outputs is None else checked_names("outputs", None, None, outputs)
+    chosen = runtime_named("trace()", runtime) if runtime is not None else runtime_of_stand_ins(given, input_names)
+    check_stand_ins(given, input_names)
+
+    def flat_fn(tensors: list[Any]) -> list[Any]:
+        with Inside(f"{name}()"):
+            results = check_results(name, fn(tensors))
+        if output_names is not None and len(results) != len(output_names):
+            raise PyTreeValueError(
+                f"trace() got {len(output_names)} names as outputs, and {name}() returned {len(results)} results"
+            )
+        return results
+
+    return Graph(name if name.isidentifier() else "f", chosen.trace(flat_fn, given, input_names, output_names))
+
+
+def sequence(caller: str, what: str, given: Any) -> list[Any]:
+    """The items of a list, a tuple or another iterable; text and dicts are none of that."""
+    if issubclass(class_of(given), (str, bytes, dict, set)) or not hasattr(class_of(given), "__iter__"):
+        raise PyTreeTypeError(f"{caller} expects a list of {what}, got {described(given)}")
+    if runtime_of(given) is not None:
+        raise PyTreeTypeError(f"{caller} expects a list of {what}, got one tensor; put it in a list")
+    return list(given)
+
+
+def checked_names(argument: str, given: Any, count: int | None, names: Any) -> list[str] | None:
+    if names is None:
+        return None
+    found = sequence("trace()", f"names as {argument}", names)
+    for name in found:
+        if type(name) is not str or not name:
+            raise PyTreeTypeError(f"trace() expects names as {argument}, got {described(name)}")
+    twice = next((name for index, name in enumerate(found) if name in found[:index]), None)
+    if twice is not None:
+        raise PyTreeValueError(f"trace() expects different names as {argument}, got {twice!r} twice")
+    if count is not None and len(found) != count:
+        raise PyTreeValueError(f"trace() got {len(found)} {argument} for {count} stand-ins")
+    return found
+
+
+def runtime_of_stand_ins(given: list[Any], names: list[str]) -> Runtime:
+    """The one runtime beside numpy whose tensors there are; else numpy."""
+    chosen, where = None, ""
+    for stand_in, name in zip(given, names, strict=True):
+        runtime: Runtime | None = runtime_of(stand_in)
+        if runtime is None or runtime.name == "numpy" or runtime is chosen:
+            continue
+        if chosen is not None:
+            raise PyTreeTypeError(
+                f"trace() got tensors of two runtimes: {where} of {chosen.name}, and {name} of {runtime.name}"
+            )
+        chosen, where = runtime, name
+    return chosen or runtime_named("trace()", "numpy")
+
+
+def check_stand_ins(given: list[Any], names: list[str]) -> None:
+    for stand_in, name in zip(given, names, strict=True):
+        if runtime_of(stand_in) is None and not (hasattr(stand_in, "shape") and hasattr(stand_in, "dtype")):
+            raise PyTreeTypeError(
+                "trace() expects tensors, or objects with a shape and a dtype, as stand-ins, got "
+                f"{described(stand_in)} as {name}"
+            )
+
+
+def check_results(name: str, results: Any) -> list[Any]:
+    """What a traced function returned, which is a list of tensors and plain values."""
+    cls = class_of(results)
+    if cls is not list and cls is not tuple:
+        raise PyTreeTypeError(
+            f"trace() expects {name}() to return a list of tensors, got {with_article(shorten(short_name(cls)))}; "
+            "compile() takes functions that return other trees"
+        )
+    for index, result in enumerate(results):
+        if runtime_of(result) is None and id(class_of(result)) not in PLAIN:
+            raise PyTreeTypeError(
+                f"trace() expects {name}() to return a list of tensors, got {described(result)} as result[{index}]; "
+                "compile() takes functions that return other trees"
+            )
+    return list(results)

@@ -101,10 +101,11 @@ def check(runtime: Any) -> None:
             f"register_runtime() expects an object with the methods of clika_pytree.runtimes.protocol.Runtime, got "
             f"{described(runtime)} without {', '.join(missing)}; derive its class from Runtime"
         )
-    name, modules = getattr(runtime, "name", None), getattr(runtime, "modules", None)
+    name: Any = getattr(runtime, "name", None)
+    modules: Any = getattr(runtime, "modules", None)
     if type(name) is not str or not name:
         raise PyTreeTypeError(f"register_runtime() expects a runtime whose name is a str, got {described(name)}")
-    if type(modules) is not tuple or not all(type(module) is str and module for module in modules):
+    if class_of(modules) is not tuple or not all(type(module) is str and module for module in modules):
         raise PyTreeTypeError(
             f"register_runtime() expects the runtime {name!r} to have a tuple of names of modules as modules, such as "
             f'("jax", "jaxlib"), got {described(modules)}'

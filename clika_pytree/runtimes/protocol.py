@@ -74,14 +74,17 @@ class Guards(Protocol):
     @property
     def facts(self) -> Mapping[int, Any]:
         """What must hold of a tensor whatever its sizes: `type`, `dtype`, `ndim`, and `layout` or None."""
+        ...
 
     @property
     def sizes(self) -> Mapping[tuple[int, int], int]:
         """The size that a tensor must have along an axis."""
+        ...
 
     @property
     def conditions(self) -> Sequence[Any]:
         """Other conditions on sizes: `condition.function(tensors)` must be `condition.value`."""
+        ...
 
 
 class Executable(Protocol):
@@ -90,16 +93,20 @@ class Executable(Protocol):
     @property
     def guards(self) -> Guards | None:
         """None for a runtime that guards its tensors itself."""
+        ...
 
     @property
     def nodes(self) -> int | None:
         """How many operations it has, where that is known."""
+        ...
 
     def run(self, tensors: Sequence[Any], /) -> Sequence[Any]:
         """The results for these tensors."""
+        ...
 
     def text(self) -> str:
         """The program in a form that a person can read."""
+        ...
 
 
 class Graph(Protocol):
@@ -108,19 +115,24 @@ class Graph(Protocol):
     @property
     def inputs(self) -> Sequence[str]:
         """The names of the tensors it takes."""
+        ...
 
     @property
     def outputs(self) -> Sequence[str]:
         """The names of its results."""
+        ...
 
     def run(self, tensors: Sequence[Any], /) -> Sequence[Any]:
         """The results for these tensors; raises where it was not traced for such."""
+        ...
 
     def text(self) -> str:
         """The program in a form that a person can read."""
+        ...
 
     def save(self, path: str | PathLike[str], /) -> None:
         """Write it to a file."""
+        ...
 
 
 class Runtime(ABC):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from clika_pytree.runtimes.protocol import RecordingError
+
 from .graph import Graph
 from .recording import record
-from .refusals import RecordingError
 
 __all__ = ["Graph", "RecordingError", "record"]

@@ -11,11 +11,12 @@ import types
 
 import numpy as np
 
+from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
 from .kinds import is_a
-from .refusals import RecordingError, quoted_place, user_line
+from .refusals import quoted_place, user_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
 from .dims import layout_class
 from .graph import Graph, output_term
 from .randomness import Entropy, Watch
-from .refusals import RecordingError, Refusals
+from .refusals import Refusals
 from .tape import Tape, real
 
 if TYPE_CHECKING:

@@ -1,0 +1,83 @@
+"""The warning where a compiled function makes graph after graph."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import Counter
+
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import shorten, shorten_middle
+
+from .errors import RecompileWarning
+from .state import OWN
+
+if TYPE_CHECKING:
+    from .explanation import Change
+
+__all__: list[str] = []
+
+# The graph from which on there is a warning.
+TOO_MANY = 8
+LONGEST_PATH = 60
+LONGEST_VALUE = 40
+MOST_VALUES = 4
+
+
+class Recompiles:
+    """The graphs that one function has made, and what was different each time."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.count = name, 0
+        self.changes: list[tuple[Change, ...]] = []
+
+    def wants_changes(self) -> bool:
+        return 0 < self.count < TOO_MANY
+
+    def note(self, changes: tuple[Change, ...]) -> None:
+        """What differs between the call that a graph is made for and the closest one there is."""
+        self.changes.append(changes)
+
+    def made(self) -> None:
+        """One more graph is there."""
+        self.count += 1
+        if self.count == TOO_MANY:
+            text, self.changes = self.text(), []
+            warnings.warn(text, RecompileWarning, stacklevel=frames_of_ours())
+
+    def text(self) -> str:
+        """The warning. What keeps changing is what differs in most of the calls, and the most telling in them."""
+        head = f"{self.name}() has made {self.count} graphs"
+        counts = Counter((change.path, change.kind) for changes in self.changes for change in changes)
+        if not counts:
+            return f"{head}. {self.name}.graphs() lists them"
+        (path, kind), count = counts.most_common(1)[0]
+        found = [change for changes in self.changes for change in changes if (change.path, change.kind) == (path, kind)]
+        where = shorten_middle(path or "the call", LONGEST_PATH)
+        values = list(dict.fromkeys(shorten(text, LONGEST_VALUE) for c in found for text in (c.old, c.new) if text))
+        shown = values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 1], "…", values[-1]]
+        times = "each time" if count == len(self.changes) else f"{count} times"
+        return (
+            f"{head}: what changed {times} is {where} ({', '.join(shown)}). {advice(kind)} Where it is meant, filter "
+            f"this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) says why a call needs one"
+        )
+
+
+def advice(kind: str) -> str:
+    """What to do about a leaf that keeps changing."""
+    if kind in ("tensor", "size", "shape"):
+        return "compile(dynamic=True) makes one graph for all sizes, where the function does not use one as a number."
+    if kind in ("static", "leaf", "value"):
+        return (
+            "The value of every leaf that is no tensor is built into the graph: pass it as a tensor (a numpy scalar "
+            "will do), or leave it out of the arguments. A function or object made anew for each call is a new value."
+        )
+    return "The structure of the arguments is built into the graph: keep it the same from call to call."
+
+
+def frames_of_ours() -> int:
+    """The stack level of the user's call."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        level, frame = level + 1, frame.f_back
+    return level
