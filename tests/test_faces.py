@@ -20,12 +20,20 @@ from clika_pytree import _native, aliases, one_level, pytree
 
 PACKAGE = Path(clika_pytree.__file__).parent
 INTERNAL = {
+    "GuardCache",
+    "GuardCall",
+    "GuardEntry",
+    "GuardError",
     "Registration",
     "TreeIter",
+    "UnregisteredNodeError",
     "build_profile",
+    "forget_runtimes",
     "lookup",
     "register",
     "registered",
+    "runtime_of",
+    "set_runtime_resolver",
     "treespec_from_state",
     "treespec_state",
     "unregister",

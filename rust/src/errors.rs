@@ -26,6 +26,8 @@ pub(crate) enum Family {
     Registration,
     Node,
     Context,
+    Guard,
+    UnregisteredNode,
 }
 
 struct Member {
@@ -34,7 +36,7 @@ struct Member {
     doc: &'static str,
 }
 
-const MEMBERS: [Member; 10] = [
+const MEMBERS: [Member; 12] = [
     Member {
         family: Family::Base,
         name: "PyTreeError",
@@ -69,6 +71,16 @@ const MEMBERS: [Member; 10] = [
         name: "ContextError",
         doc: "A context that has no usable == or hash, so its structure can't be compared or hashed.",
     },
+    Member {
+        family: Family::Guard,
+        name: "GuardError",
+        doc: "An argument of a compiled function that no guard can be made of, so that a later call can't be held against it.",
+    },
+    Member {
+        family: Family::UnregisteredNode,
+        name: "UnregisteredNodeError",
+        doc: "An argument that holds tensors and whose class is not registered, so that they would be constants of the graph.",
+    },
 ];
 
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
@@ -86,7 +98,8 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
                     PyTuple::new(py, [made_already(Family::Value)])?
                 }
                 Family::LeafCount => PyTuple::new(py, [made_already(Family::Structure)])?,
-                Family::Node | Family::Context => PyTuple::new(py, [made_already(Family::Type)])?,
+                Family::Node | Family::Context | Family::Guard => PyTuple::new(py, [made_already(Family::Type)])?,
+                Family::UnregisteredNode => PyTuple::new(py, [made_already(Family::Guard)])?,
             };
             let attributes = PyDict::new(py);
             attributes.set_item("__module__", "clika_pytree")?;

@@ -11,6 +11,7 @@
 //! - [`registry`]: which classes are nodes.
 //! - [`spec`]: a structure with its Python objects.
 //! - [`walk`]: taking trees apart and putting them together.
+//! - [`guards`]: which of the things made for calls is right for a call.
 //! - [`python`]: the functions and classes that Python sees.
 //! - `faults`: what the sanitizers have to catch, in their builds alone.
 
@@ -21,6 +22,7 @@ mod errors;
 #[cfg(feature = "faults")]
 mod faults;
 mod ffi;
+mod guards;
 mod keys;
 mod limits;
 mod python;
@@ -38,6 +40,8 @@ mod _native {
     #[cfg(feature = "faults")]
     #[pymodule_export]
     use crate::faults::commit_fault;
+    #[pymodule_export]
+    use crate::guards::{Call, GuardCache, GuardEntry, forget_runtimes, runtime_of, set_runtime_resolver};
     #[pymodule_export]
     use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
     #[pymodule_export]

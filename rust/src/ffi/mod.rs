@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod address;
+mod attributes;
 mod cell;
 mod cushion;
 mod dict_table;
@@ -16,6 +17,7 @@ mod free;
 mod living;
 mod loaded;
 mod made;
+mod ndarray;
 mod objects;
 mod ordered;
 mod plain;
@@ -23,12 +25,14 @@ mod pool;
 mod refs;
 
 pub(crate) use address::AddressHash;
+pub(crate) use attributes::{generic_attribute, instance_dict, is_method, slot_names};
 pub(crate) use cell::GilCell;
 pub(crate) use dict_table::{DictTable, check_layout, copy_with_values, dict_layout_is_known};
 pub(crate) use free::Link;
 pub(crate) use living::{Entry, Findable, Living};
 pub(crate) use loaded::{loaded, native};
 pub(crate) use made::*;
+pub(crate) use ndarray::{array_layout_is_known, with_array};
 pub(crate) use objects::*;
 pub(crate) use ordered::ordered_keys;
 pub(crate) use plain::are_same;

@@ -194,6 +194,22 @@ impl RefVec {
         }
     }
 
+    /// Gives back the references that are not wanted; the others move up. Finalizers may run.
+    pub(crate) fn keep(&mut self, _py: Python<'_>, mut is_wanted: impl FnMut(usize) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.items.len() {
+            let item = self.items[index].take();
+            if is_wanted(index) {
+                self.items[kept] = item;
+                kept += 1;
+            } else if let Some(item) = item {
+                // SAFETY: the reference was ours and has left the stack.
+                unsafe { ffi::Py_DECREF(item.as_ptr()) };
+            }
+        }
+        self.items.truncate(kept);
+    }
+
     /// Moves the references from `start` on out to `target`, which has room for them; the caller owns them now.
     ///
     /// # Safety

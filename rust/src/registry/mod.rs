@@ -12,4 +12,4 @@ mod table;
 pub(crate) use class::{Class, builtins};
 pub(crate) use registration::{DroppedDefault, Manner, Registration, names};
 pub(crate) use scope::Scope;
-pub(crate) use table::{add, find, is_registered, registered, remove, scope_of};
+pub(crate) use table::{add, find, generation, is_registered, registered, remove, scope_of, watch};

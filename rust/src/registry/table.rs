@@ -27,6 +27,13 @@ static SCOPES: GilCell<Option<HashMap<Vec<String>, &'static Scope, hashbrown::De
     GilCell::new(None);
 static WATCHED: GilCell<Option<AddressMap<Py<PyAny>>>> = GilCell::new(None);
 
+/// The number of the state of the registrations: another one where a class was registered or unregistered, or a class
+/// that is remembered has died.
+#[inline]
+pub(crate) fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
 /// How often a look at a class may change the registrations before it is refused.
 const MOST_TRIES: u32 = 16;
 
@@ -141,7 +148,7 @@ impl Scope {
 }
 
 /// Has the class forgotten everywhere when it dies: a new class may get its address.
-fn watch(cls: &Bound<'_, PyType>) -> PyResult<()> {
+pub(crate) fn watch(cls: &Bound<'_, PyType>) -> PyResult<()> {
     let py = cls.py();
     let address = ffi::address_of(cls);
     let watched = || WATCHED.with(py, |watched| watched.get_or_insert_default().contains_key(&address));

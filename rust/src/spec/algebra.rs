@@ -105,7 +105,7 @@ impl Graph {
             interrupts.after(py, 1)?;
             if let (Some(our_value), Some(their_value)) = (our_slot, their_slot)
                 && our_value != their_value
-                && !self.same_slot(py, index, slot, *our_value, *their_value)?
+                && !self.same_slot(py, index, slot, *our_value, *their_value, None)?
             {
                 return Ok(false);
             }

@@ -22,6 +22,9 @@ pub(crate) struct Place {
     pub(crate) child: usize,
 }
 
+/// What the children of a root are called in messages, where they have names: the parameters of a call.
+pub(crate) type Names<'a> = Option<&'a Py<PyTuple>>;
+
 /// The class of a node, for messages: `list`, `Point`.
 pub(crate) fn node_name(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>]) -> String {
     let first = slots.first().and_then(Option::as_ref).map(|slot| slot.bind(py));
@@ -94,7 +97,7 @@ pub(super) fn key_of<'py>(
 }
 
 /// How the key of a child is written; a repr that fails is left out.
-pub(super) fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
+pub(crate) fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
     let text = key_of(py, node, slots, child).and_then(|key| text_of_key(&key));
     text.unwrap_or_else(|_| {
         let class = entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name());
@@ -108,9 +111,14 @@ pub(crate) fn key_path(
     py: Python<'_>,
     nodes: &[Node],
     slots: &[Option<Py<PyAny>>],
+    names: Names<'_>,
     places: impl IntoIterator<Item = Place>,
 ) -> KeyPath {
-    KeyPath::new(places.into_iter().map(|place| key_text(py, &nodes[place.node], slots, place.child)))
+    let name = |place: &Place| names.filter(|_| place.node == 0)?.bind(py).get_item(place.child).ok();
+    KeyPath::new(places.into_iter().map(|place| match name(&place) {
+        Some(name) => name.str().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned()),
+        None => key_text(py, &nodes[place.node], slots, place.child),
+    }))
 }
 
 impl Graph {
@@ -130,6 +138,12 @@ impl Graph {
     /// The path of a leaf by its number.
     #[cold]
     pub(crate) fn path_of_leaf(&self, py: Python<'_>, leaf: usize) -> KeyPath {
+        self.named_path_of_leaf(py, leaf, None)
+    }
+
+    /// The same, from a child of the root by its name.
+    #[cold]
+    pub(crate) fn named_path_of_leaf(&self, py: Python<'_>, leaf: usize, names: Names<'_>) -> KeyPath {
         let mut seen = 0;
         let holds_it = |node: &Node| {
             seen += if node.is_leaves() { node.arity as usize } else { 0 };
@@ -137,13 +151,19 @@ impl Graph {
         };
         let run = self.nodes.iter().position(holds_it).unwrap_or_default();
         let places = self.ancestors(run, leaf + self.nodes[run].arity as usize - seen);
-        key_path(py, &self.nodes, self.slots.as_slice(), places)
+        key_path(py, &self.nodes, self.slots.as_slice(), names, places)
     }
 
     /// The path of a node by its index.
     #[cold]
     pub(crate) fn path_of_node(&self, py: Python<'_>, index: usize) -> KeyPath {
-        key_path(py, &self.nodes, self.slots.as_slice(), self.ancestors(index, 0))
+        self.named_path_of_node(py, index, None)
+    }
+
+    /// The same, from a child of the root by its name.
+    #[cold]
+    pub(crate) fn named_path_of_node(&self, py: Python<'_>, index: usize, names: Names<'_>) -> KeyPath {
+        key_path(py, &self.nodes, self.slots.as_slice(), names, self.ancestors(index, 0))
     }
 
     /// The containers around a node (or around a leaf, by its number in a run), each with the place of the child that

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use super::Graph;
+use super::{Graph, Names};
 use crate::errors::{Family, add_note, error};
 use crate::ffi::{self, Raw};
 use crate::limits::{Grow, Interrupts, Nested};
@@ -14,6 +14,12 @@ impl Graph {
     /// The hash of the structure of the object at an address; the first call runs the hash functions of contexts and
     /// unusual keys.
     pub(crate) fn hash(&self, py: Python<'_>, owner: usize) -> PyResult<u64> {
+        self.named_hash(py, owner, None)
+    }
+
+    /// The same; an error names the children of the root by these names.
+    #[inline]
+    pub(crate) fn named_hash(&self, py: Python<'_>, owner: usize, names: Names<'_>) -> PyResult<u64> {
         if let Some(hash) = self.known_hash() {
             return Ok(hash);
         }
@@ -21,7 +27,7 @@ impl Graph {
         let mut mixer = Mixer::new(self.shape_hash);
         self.for_each_open_value(py, &mut |index, slot, value| {
             let hash = values::hash_within(&value, owner);
-            mixer.add(hash.map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed"))?);
+            mixer.add(hash.map_err(|unusable| self.unusable(py, index, slot, unusable, "hashed", names))?);
             Ok(())
         })?;
         let hash = values::finished(mixer, 0);
@@ -69,11 +75,23 @@ impl Graph {
     /// Whether two structures, of the objects at these addresses, are equal; may run the equality of contexts and
     /// unusual keys.
     pub(crate) fn equal(&self, owner: usize, other: &Self, other_owner: usize, py: Python<'_>) -> PyResult<bool> {
+        self.named_equal(owner, other, other_owner, None, py)
+    }
+
+    /// The same; an error names the children of the root by these names.
+    pub(crate) fn named_equal(
+        &self,
+        owner: usize,
+        other: &Self,
+        other_owner: usize,
+        names: Names<'_>,
+        py: Python<'_>,
+    ) -> PyResult<bool> {
         if std::ptr::eq(self, other) {
             return Ok(true);
         }
         // Both hashes first: a context without usable hash or equality is reported whatever it is compared with.
-        if self.hash(py, owner)? != other.hash(py, other_owner)?
+        if self.named_hash(py, owner, names)? != other.named_hash(py, other_owner, names)?
             || self.none_is_leaf != other.none_is_leaf
             || !ffi::are_same(&self.nodes, &other.nodes)
         {
@@ -95,7 +113,7 @@ impl Graph {
                 continue;
             }
             let index = self.node_of_slot(at);
-            if !self.same_slot(py, index, at - self.nodes[index].slots_at as usize, our, their)? {
+            if !self.same_slot(py, index, at - self.nodes[index].slots_at as usize, our, their, names)? {
                 return Ok(false);
             }
         }
@@ -130,6 +148,7 @@ impl Graph {
         slot: usize,
         ours: Raw,
         theirs: Raw,
+        names: Names<'_>,
     ) -> PyResult<bool> {
         let node = &self.nodes[index];
         if node.kind == Kind::Custom && slot == 2 {
@@ -146,11 +165,19 @@ impl Graph {
                 _ => false,
             });
         }
-        values::equal(&ours, &theirs).map_err(|unusable| self.unusable(py, index, slot, unusable, "compared"))
+        values::equal(&ours, &theirs).map_err(|unusable| self.unusable(py, index, slot, unusable, "compared", names))
     }
 
     /// Says which context or key is unusable, and where.
-    fn unusable(&self, py: Python<'_>, index: usize, slot: usize, unusable: Unusable, deed: &str) -> PyErr {
+    fn unusable(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        slot: usize,
+        unusable: Unusable,
+        deed: &str,
+        names: Names<'_>,
+    ) -> PyErr {
         let node = &self.nodes[index];
         let (class, reason) = match unusable {
             Unusable::Value { class, reason } => (class, reason),
@@ -158,13 +185,13 @@ impl Graph {
                 add_note(py, &raised, || {
                     format!(
                         "clika_pytree: raised while the structure {} was {deed}",
-                        self.path_of_node(py, index).place()
+                        self.named_path_of_node(py, index, names).place()
                     )
                 });
                 return raised;
             }
         };
-        let path = self.path_of_node(py, index);
+        let path = self.named_path_of_node(py, index, names);
         let what = match (node.kind, slot) {
             (Kind::Custom | Kind::Static | Kind::Dataclass, _) => {
                 let owner = self.registration(py, node).map_or_else(String::new, |owner| owner.get().class_name(py));

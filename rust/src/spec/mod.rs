@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 pub(crate) use draft::{Draft, NoRoom};
-pub(crate) use entries::{Place, entry_of, key_path, node_name};
+pub(crate) use entries::{Names, Place, entry_of, key_path, key_text, node_name};
 pub(crate) use object::{Structure, TreeSpec};
 pub(crate) use paths::KeyPaths;
 pub(crate) use rewrite::{Where, wrong_result};
@@ -216,6 +216,12 @@ impl Graph {
             return None;
         }
         self.slot(py, node, 0)?.cast::<Registration>().ok().map(pyo3::Borrowed::to_owned)
+    }
+
+    /// Whether the nodes of two equal structures have the very same registrations.
+    pub(crate) fn has_same_registrations(&self, other: &Self) -> bool {
+        let registered = self.nodes.iter().filter(|node| node.kind.is_registered());
+        registered.map(|node| node.slots_at as usize).all(|slot| self.slots.raw()[slot] == other.slots.raw()[slot])
     }
 
     /// The meta fields of a dataclass, each with its value; other nodes have none.

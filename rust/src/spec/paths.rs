@@ -6,11 +6,11 @@ use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::Graph;
-use super::entries::{PER_STEP, Place, entry_of, key_of};
-use crate::errors::no_memory;
+use super::entries::{PER_STEP, Place, entry_of, key_of, key_text};
+use super::{Graph, Names};
+use crate::errors::{no_memory, text_of};
 use crate::ffi::{AddressHash, Raw, RefVec, Slots, tuple_from, tuple_of_all};
-use crate::limits::{Grow, Interrupts};
+use crate::limits::{Grow, Interrupts, write};
 use crate::structure::{Kind, Node};
 
 /// What makes the step to a child of a node.
@@ -120,6 +120,22 @@ impl Graph {
             let mut keys = SharedKeys::default();
             self.paths_of(py, &mut |node, child| keys.key_of(py, node, &self.slots, child))
         })
+    }
+
+    /// The path of every leaf as text, from a child of the root by its name.
+    pub(crate) fn leaf_texts(&self, py: Python<'_>, names: Names<'_>) -> PyResult<Vec<String>> {
+        let mut texts = Vec::new();
+        let mut name = |node: &Node, child: usize| match names.filter(|_| std::ptr::eq(node, self.root())) {
+            Some(names) => names.bind(py).get_item(child),
+            None => Ok(text_of(py, &key_text(py, node, self.slots.as_slice(), child))?.into_any()),
+        };
+        let (mut leaves, mut interrupts) = (Leaves::of(self), Interrupts::new());
+        while let Some(path) = leaves.next_path(py, &mut name, &mut interrupts)? {
+            let mut text = String::new();
+            path.iter().try_for_each(|step| write(&mut text, &step.str()?.to_string_lossy()))?;
+            texts.grow(text)?;
+        }
+        Ok(texts)
     }
 
     /// The path of every leaf as a tuple of what `name` makes of each step.

@@ -24,7 +24,7 @@ pub(crate) fn structure<'py>(tree: &Bound<'py, PyAny>, rules: Rules) -> PyResult
 }
 
 /// The leaves and the structure, the leaves as references; hands the rules back.
-pub(super) fn flatten_to_refs<'py>(
+pub(crate) fn flatten_to_refs<'py>(
     tree: &Bound<'py, PyAny>,
     rules: Rules,
 ) -> PyResult<(RefVec, Structure<'py>, Rules)> {

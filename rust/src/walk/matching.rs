@@ -2,24 +2,21 @@
 
 #![allow(unsafe_code)]
 
-use pyo3::intern;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyType};
+use pyo3::types::PyList;
 
 use super::Rules;
 use super::agenda::Agenda;
-use super::apart::take_apart;
 use super::cursor::Cursor;
-use super::key_order::sorted_places;
 use super::mismatch::{self, Mismatch};
-use super::reading::{Entry, deque_items, ordered_entries};
 use super::walker::{Frame, ROOT};
 use crate::errors::{KeyPath, add_note, no_memory};
 use crate::ffi::{self, DictEntries, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
-use crate::limits::{CALL, Interrupts, Nested, gathered};
-use crate::registry::{Class, builtins};
+use crate::limits::{Interrupts, Nested};
+use crate::registry::Class;
 use crate::spec::{Graph, Place, key_path};
-use crate::structure::{Kind, Node};
+use crate::structure::Kind;
 
 /// What `tree_map` asks of its further trees: a leaf where the first has one.
 pub(super) struct Strict<'a> {
@@ -42,6 +39,9 @@ pub(super) struct Matcher<'a> {
     /// The class of the last leaf. Some leaf of it is alive as long as no Python code runs.
     pub(super) last_leaf: TypeAddress,
     pub(super) interrupts: Interrupts,
+    /// Nobody reads how a tree differs: only that it does.
+    quiet: bool,
+    differs: bool,
 }
 
 /// Room for so many leaves is asked for before the walk: a structure may have far more than the tree that it is held to.
@@ -75,29 +75,68 @@ pub(super) fn match_leaves(
     strict: Option<&Strict<'_>>,
 ) -> PyResult<(RefVec, Rules)> {
     let py = tree.py();
-    let Memory { frames, cursors, agenda } = MEMORY.take(py);
-    let leaves = RefVec::default();
-    let mut matcher = Matcher {
-        graph,
-        rules,
-        strict,
-        frames,
-        cursors,
-        agenda,
-        leaves,
-        at: 0,
-        last_leaf: 0,
-        interrupts: Interrupts::new(),
-    };
-    matcher.leaves.reserve(graph.num_leaves.min(LEAVES_AHEAD))?;
-    matcher.agenda.push_borrowed(ffi::raw(tree))?;
-    matcher.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
-    matcher.run(py)?;
-    let Matcher { rules, frames, cursors, agenda, leaves, .. } = matcher;
-    if frames.capacity().max(agenda.capacity()) <= LARGEST_KEPT {
-        MEMORY.give_back(py, Memory { frames, cursors, agenda });
+    let mut matcher = Matcher::new(py, graph, rules, strict);
+    matcher.walk(tree)?;
+    Ok(matcher.finish(py))
+}
+
+/// The same for a call, as references; nothing where the tree has another structure. Where the structure has a leaf the
+/// tree may have anything.
+#[inline]
+pub(crate) fn leaves_if_same(graph: &Graph, tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Option<RefVec>> {
+    let py = tree.py();
+    let mut matcher = Matcher::new(py, graph, rules, None);
+    matcher.quiet = true;
+    match matcher.walk(tree) {
+        Ok(()) => Ok(Some(matcher.finish(py).0)),
+        Err(_) if matcher.differs => {
+            matcher.agenda.truncate(0);
+            matcher.frames.clear();
+            matcher.cursors.clear();
+            matcher.finish(py);
+            Ok(None)
+        }
+        Err(raised) => Err(raised),
     }
-    Ok((leaves, rules))
+}
+
+impl<'a> Matcher<'a> {
+    #[inline]
+    fn new(py: Python<'_>, graph: &'a Graph, rules: Rules, strict: Option<&'a Strict<'a>>) -> Self {
+        let Memory { frames, cursors, agenda } = MEMORY.take(py);
+        Self {
+            graph,
+            rules,
+            strict,
+            frames,
+            cursors,
+            agenda,
+            leaves: RefVec::default(),
+            at: 0,
+            last_leaf: 0,
+            interrupts: Interrupts::new(),
+            quiet: false,
+            differs: false,
+        }
+    }
+
+    #[inline]
+    fn walk(&mut self, tree: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.leaves.reserve(self.graph.num_leaves.min(LEAVES_AHEAD))?;
+        self.agenda.push_borrowed(ffi::raw(tree))?;
+        self.frames.push(Frame { node: ROOT, base: 0, next: 0, end: 1 });
+        self.run(tree.py())
+    }
+
+    /// The leaves and the rules; the memory is for the next walk.
+    #[inline]
+    fn finish(self, py: Python<'_>) -> (RefVec, Rules) {
+        let Matcher { rules, frames, cursors, agenda, leaves, .. } = self;
+        if frames.capacity().max(agenda.capacity()) <= LARGEST_KEPT {
+            MEMORY.give_back(py, Memory { frames, cursors, agenda });
+        }
+        (leaves, rules)
+    }
 }
 
 impl Matcher<'_> {
@@ -236,7 +275,7 @@ impl Matcher<'_> {
 
     /// Follows a dict or defaultdict whose keys begin at slot `first_key` of its node.
     #[inline]
-    fn open_dict(&mut self, py: Python<'_>, dict: Raw, index: usize, first_key: usize) -> PyResult<()> {
+    pub(super) fn open_dict(&mut self, py: Python<'_>, dict: Raw, index: usize, first_key: usize) -> PyResult<()> {
         let node = self.graph.nodes[index];
         let arity = node.arity as usize;
         let base = self.agenda.len();
@@ -263,141 +302,8 @@ impl Matcher<'_> {
         self.open_entries(py, &dict, entries, index, first_key)
     }
 
-    /// Follows the entries of a dict, comparing its keys by value.
-    fn open_entries<'py>(
-        &mut self,
-        py: Python<'py>,
-        dict: &Bound<'py, PyAny>,
-        entries: Vec<Entry<'py>>,
-        index: usize,
-        first_key: usize,
-    ) -> PyResult<()> {
-        let node = self.graph.nodes[index];
-        let expected = &self.graph.slots.raw()[node.slots_at as usize + first_key..node.slot_range().end];
-        let mut same = entries.len() == expected.len();
-        for ((slot, key), (found, _)) in expected.iter().enumerate().zip(&entries) {
-            self.interrupts.after(py, 1)?;
-            same = same
-                && match key {
-                    Some(key) => self.graph.same_slot(py, index, first_key + slot, *key, ffi::raw(found))?,
-                    None => false,
-                };
-        }
-        if !same {
-            let found = gathered(entries.iter().map(|(key, _)| key.clone()))?;
-            return Err(self.mismatch(py, &Mismatch::Keys { index, found: dict, keys: &found }));
-        }
-        let base = self.agenda.len();
-        for (_, value) in entries {
-            self.agenda.push_owned(value)?;
-        }
-        self.enter(index, base)
-    }
-
-    /// What is not met in every tree.
-    #[cold]
-    #[inline(never)]
-    fn open_rare(&mut self, py: Python<'_>, child: Raw, index: usize) -> PyResult<()> {
-        self.pin();
-        let child = ffi::own(py, child);
-        let node = self.graph.nodes[index];
-        let builtins = builtins(py)?;
-        let has_class = |cls: &Py<PyType>| child.get_type().is(cls.bind(py));
-        match node.kind {
-            Kind::None if child.is_none() => Ok(()),
-            Kind::Dict if ffi::type_address(ffi::raw(&child)) == ffi::dict_address() => {
-                self.open_sorted_dict(py, &child, index, 0)
-            }
-            Kind::DefaultDict if has_class(&builtins.default_dict) => {
-                let factory = child.getattr(intern!(py, "default_factory"))?;
-                self.check_slot(py, index, 0, &factory, &child)?;
-                if self.rules.sorted {
-                    self.open_sorted_dict(py, &child, index, 1)
-                } else {
-                    self.open_dict(py, ffi::raw(&child), index, 1)
-                }
-            }
-            Kind::OrderedDict if has_class(&builtins.ordered_dict) => {
-                let entries = ordered_entries(&child, &|| self.here(py))?;
-                self.open_entries(py, &child, entries, index, 0)
-            }
-            Kind::Deque if has_class(&builtins.deque) => {
-                let maxlen = child.getattr(intern!(py, "maxlen"))?;
-                self.check_slot(py, index, 0, &maxlen, &child)?;
-                let items = deque_items(&child, &|| self.here(py))?;
-                self.open_owned(py, &child, items, index)
-            }
-            Kind::Custom | Kind::Dataclass | Kind::Static => self.open_registered(py, &child, index),
-            _ => Err(self.mismatch(py, &Mismatch::Class { index, found: &child })),
-        }
-    }
-
-    fn open_sorted_dict(
-        &mut self,
-        py: Python<'_>,
-        dict: &Bound<'_, PyAny>,
-        index: usize,
-        first_key: usize,
-    ) -> PyResult<()> {
-        let entries = ffi::dict_entries(dict)?;
-        let keys = gathered(entries.iter().map(|(key, _)| key.clone()))?;
-        let by_key = sorted_places(py, &keys, &|| self.here(py))?;
-        let entries = gathered(by_key.into_iter().map(|place| entries[place].clone()))?;
-        self.open_entries(py, dict, entries, index, first_key)
-    }
-
-    fn open_registered(&mut self, py: Python<'_>, child: &Bound<'_, PyAny>, index: usize) -> PyResult<()> {
-        let node: Node = self.graph.nodes[index];
-        let Some(registration) = self.graph.registration(py, &node) else { return Ok(()) };
-        if !child.get_type().is(registration.get().cls.bind(py)) {
-            return Err(self.mismatch(py, &Mismatch::Class { index, found: child }));
-        }
-        self.interrupts.count(CALL);
-        let apart = match take_apart(&registration, child) {
-            Ok(apart) => apart,
-            Err(failure) => return Err(failure.explain(py, &registration, &|| self.here(py))),
-        };
-        self.check_slot(py, index, 1, &apart.context, child)?;
-        self.open_owned(py, child, apart.children, index)
-    }
-
-    /// Compares a context, a factory or a maxlen.
-    fn check_slot(
-        &mut self,
-        py: Python<'_>,
-        index: usize,
-        slot: usize,
-        found: &Bound<'_, PyAny>,
-        owner: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let expected = self.graph.slots.raw()[self.graph.nodes[index].slots_at as usize + slot];
-        let same = match expected {
-            Some(expected) if expected == ffi::raw(found) => true,
-            Some(expected) => self.graph.same_slot(py, index, slot, expected, ffi::raw(found))?,
-            None => found.is_none(),
-        };
-        if same { Ok(()) } else { Err(self.mismatch(py, &Mismatch::Context { index, slot, found, owner })) }
-    }
-
-    fn open_owned<'py>(
-        &mut self,
-        py: Python<'py>,
-        owner: &Bound<'py, PyAny>,
-        children: Vec<Bound<'py, PyAny>>,
-        index: usize,
-    ) -> PyResult<()> {
-        if children.len() != self.graph.nodes[index].arity as usize {
-            return Err(self.mismatch(py, &Mismatch::Length { index, found: owner, length: children.len() }));
-        }
-        let base = self.agenda.len();
-        for child in children {
-            self.agenda.push_owned(child)?;
-        }
-        self.enter(index, base)
-    }
-
     #[inline]
-    fn enter(&mut self, node: usize, base: usize) -> PyResult<()> {
+    pub(super) fn enter(&mut self, node: usize, base: usize) -> PyResult<()> {
         let end = self.agenda.len();
         if base < end {
             self.frames.try_reserve(1).map_err(no_memory)?;
@@ -409,7 +315,7 @@ impl Matcher<'_> {
     }
 
     /// Owns every child on the agenda: from here on Python code may run.
-    fn pin(&mut self) {
+    pub(super) fn pin(&mut self) {
         self.agenda.pin();
         self.last_leaf = 0;
     }
@@ -422,17 +328,21 @@ impl Matcher<'_> {
     }
 
     #[cold]
-    fn here(&self, py: Python<'_>) -> KeyPath {
+    pub(super) fn here(&self, py: Python<'_>) -> KeyPath {
         let places = self.frames.iter().filter(|frame| frame.node != ROOT).map(|frame| {
             let left = frame.end - frame.next;
             let node = frame.node as usize;
             Place { node, child: (self.graph.nodes[node].arity as usize).saturating_sub(left + 1) }
         });
-        key_path(py, &self.graph.nodes, self.graph.slots.as_slice(), places)
+        key_path(py, &self.graph.nodes, self.graph.slots.as_slice(), self.rules.names.as_ref(), places)
     }
 
     #[cold]
-    fn mismatch(&mut self, py: Python<'_>, what: &Mismatch<'_, '_>) -> PyErr {
+    pub(super) fn mismatch(&mut self, py: Python<'_>, what: &Mismatch<'_, '_>) -> PyErr {
+        if self.quiet {
+            self.differs = true;
+            return PyValueError::new_err("the tree differs");
+        }
         self.pin();
         mismatch::error(py, self.graph, what, self.strict.map(|strict| strict.number), &self.here(py))
     }

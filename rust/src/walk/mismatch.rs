@@ -189,8 +189,12 @@ fn list(items: &[String]) -> String {
     text
 }
 
-fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
+/// A node in words: `a dict with 2 keys`, `a leaf`.
+pub(crate) fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
     let node = &graph.nodes[index];
+    if node.is_leaves() {
+        return "a leaf".to_owned();
+    }
     let name = node_name(py, node, graph.slots_of(node));
     match node.kind {
         Kind::None => name,

@@ -1,6 +1,7 @@
 //! What a call says about leaves and nodes.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use super::key_order;
 use crate::errors::check_function;
@@ -14,6 +15,8 @@ pub(crate) struct Rules {
     pub(crate) sorted: bool,
     pub(crate) scope: &'static Scope,
     pub(crate) is_leaf: Option<Link<PyAny>>,
+    /// What the root's children are called in messages.
+    pub(crate) names: Option<Py<PyTuple>>,
 }
 
 impl Rules {
@@ -31,12 +34,19 @@ impl Rules {
             check_function("is_leaf", predicate)?;
         }
         let is_leaf = is_leaf.map(|predicate| predicate.clone().unbind().into());
-        Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf })
+        Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf, names: None })
+    }
+
+    /// The rules of a boundary, for a call whose parameters have these names: None is a leaf and dicts keep their order,
+    /// wherever the call is made.
+    #[inline]
+    pub(crate) fn of_call(scope: &'static Scope, names: Py<PyTuple>) -> Self {
+        Self { none_is_leaf: true, sorted: false, scope, is_leaf: None, names: Some(names) }
     }
 
     /// The rules, of which those that stay behind hold nothing.
     pub(super) fn take(&mut self) -> Self {
-        Self { is_leaf: self.is_leaf.take(), ..*self }
+        Self { is_leaf: self.is_leaf.take(), names: self.names.take(), ..*self }
     }
 
     /// Whether the predicate stops at this object; it is asked of every object.

@@ -166,7 +166,7 @@ fn located(py: Python<'_>, graph: &Graph, around: &[Open], index: usize, raised:
     });
     let node = &graph.nodes[index];
     add_note(py, &raised, || {
-        let place = key_path(py, &graph.nodes, graph.slots.as_slice(), places).place();
+        let place = key_path(py, &graph.nodes, graph.slots.as_slice(), None, places).place();
         format!("clika_pytree: raised by the rebuilding of {} {place}", node_name(py, node, graph.slots_of(node)))
     });
     raised

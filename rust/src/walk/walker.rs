@@ -328,7 +328,7 @@ impl Walker {
             let left = frame.end - frame.next;
             Place { node, child: (self.draft.nodes[node].arity as usize).saturating_sub(left + 1) }
         });
-        key_path(py, &self.draft.nodes, self.draft.slots.as_slice(), places)
+        key_path(py, &self.draft.nodes, self.draft.slots.as_slice(), self.rules.names.as_ref(), places)
     }
 
     /// The path of the child that is being visited.
@@ -349,6 +349,7 @@ impl Walker {
         for owned in self.agenda.pinned().iter().chain(self.draft.slots.as_slice()) {
             visit.call(owned)?;
         }
+        visit.call(&self.rules.names)?;
         visit.call(self.rules.is_leaf.as_ref().and_then(|predicate| predicate.get()))
     }
 }

@@ -1,0 +1,277 @@
+//! The cache: what was made for calls, found again by the calls that it is right for.
+
+use std::sync::atomic::Ordering;
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::call::Call;
+use super::differences::Differences;
+use super::entry::GuardEntry;
+use super::holders::refuse_holder;
+use super::observation::Observation;
+use super::runtimes::generation;
+use super::signature::Signature;
+use super::table::Table;
+use crate::errors::{Family, error};
+use crate::ffi::{self, GilCell, int_of, list_of, pair, tuple_of};
+use crate::limits::Nested;
+use crate::registry::{Scope, scope_of};
+use crate::walk::{self, Rules};
+
+#[derive(Default)]
+struct State {
+    table: Table,
+    hits: usize,
+    misses: usize,
+    evictions: usize,
+}
+
+/// What was made for calls of a function, found again by the calls that it is right for.
+///
+/// A call is bound to the signature first, so that it does not matter how an argument is passed. Two calls are one where
+/// the structure of their arguments is the same, each leaf that is no tensor has the same value, by exact type and bits, and
+/// each tensor has the facts that the entry's guards name.
+///
+/// Args:
+///     signature: an `inspect.Signature`.
+///     maxsize: how many entries are kept; beyond it, the one used longest ago goes.
+///     namespace: as for `tree_flatten`.
+///     dynamic: True guards those sizes only that `insert` is told to; False every size of a tensor with a fact.
+///     name: what errors call the function.
+#[pyclass(frozen, weakref, module = "clika_pytree._native")]
+pub(crate) struct GuardCache {
+    pub(super) signature: Signature,
+    scope: &'static Scope,
+    maxsize: usize,
+    dynamic: bool,
+    state: GilCell<State>,
+}
+
+impl GuardCache {
+    /// The names of the parameters.
+    pub(super) fn names(&self) -> &Py<PyTuple> {
+        &self.signature.names
+    }
+
+    /// The call held against the entry that was used last: walks the arguments along its structure.
+    #[inline]
+    fn last<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let py = bound.py();
+        let current = generation();
+        let newest = self.state.with(py, |state| state.table.newest().map(|entry| entry.clone_ref(py)));
+        let Some(entry) = newest else { return Ok(None) };
+        let entry = entry.get();
+        if !entry.is_current(current) {
+            return Ok(None);
+        }
+        let rules = Rules::of_call(self.scope, self.names().clone_ref(py));
+        let Some(leaves) = walk::leaves_if_same(entry.graph(), bound.as_any(), rules)? else { return Ok(None) };
+        if !entry.leaves_hold(py, &leaves)? {
+            return Ok(None);
+        }
+        let Some(tensors) = entry.accept(py, leaves)? else { return Ok(None) };
+        self.hit(py, entry, tensors).map(Some)
+    }
+
+    /// The call held against the entries of its hash.
+    #[inline(never)]
+    fn any<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let py = bound.py();
+        let call = Observation::of(bound, self.scope, self.names(), &|_, _| Ok(()))?;
+        let candidates = self.state.with(py, |state| state.table.candidates(py, call.hash, &call.tensors))?;
+        for (place, entry) in candidates {
+            let entry = entry.bind(py);
+            if !entry.get().is_for(py, &call)? {
+                continue;
+            }
+            let leaves =
+                ffi::RefVec::of(py, call.leaves.as_slice().iter().flatten().map(|leaf| leaf.bind(py).clone()))?;
+            let Some(tensors) = entry.get().accept(py, leaves)? else { continue };
+            self.state.with(py, |state| state.table.use_now(place, entry));
+            return self.hit(py, entry.get(), tensors).map(Some);
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn hit<'py>(
+        &self,
+        py: Python<'py>,
+        entry: &GuardEntry,
+        tensors: Bound<'py, PyList>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        entry.hits.fetch_add(1, Ordering::Relaxed);
+        self.state.with(py, |state| state.hits += 1);
+        pair(entry.value(py), tensors)
+    }
+
+    fn observe<'py>(&self, args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict>) -> PyResult<Observation<'py>> {
+        let bound = self.signature.bind(args, kwargs)?;
+        let refuse =
+            |leaf: &Bound<'py, PyAny>, path: &dyn Fn() -> crate::errors::KeyPath| refuse_holder(leaf, path, self.scope);
+        Observation::of(&bound, self.scope, self.names(), &refuse)
+    }
+}
+
+#[pymethods]
+impl GuardCache {
+    #[new]
+    #[pyo3(signature = (signature, maxsize, *, namespace=None, dynamic=false, name="function"),
+        text_signature = "(signature, maxsize, *, namespace='', dynamic=False, name='function')")]
+    fn new(
+        signature: &Bound<'_, PyAny>,
+        maxsize: usize,
+        namespace: Option<&Bound<'_, PyAny>>,
+        dynamic: bool,
+        name: &str,
+    ) -> PyResult<Self> {
+        let py = signature.py();
+        if maxsize == 0 {
+            return Err(error(py, Family::Value, None, "maxsize must be at least 1, got 0"));
+        }
+        let scope = scope_of(py, namespace)?;
+        let signature = Signature::of(signature, name.to_owned())?;
+        Ok(Self { signature, scope, maxsize, dynamic, state: GilCell::new(State::default()) })
+    }
+
+    /// What was inserted for a call that this one is the same as, with the tensors of this one; None where nothing was.
+    ///
+    /// Raises `TypeError` for arguments that the signature does not take.
+    #[inline]
+    fn lookup<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let bound = self.signature.bind(args, kwargs)?;
+        if let Some(found) = self.last(&bound)? {
+            return Ok(Some(found));
+        }
+        let _nested = Nested::enter()?;
+        let found = if self.state.with(args.py(), |state| state.table.len()) > 0 { self.any(&bound)? } else { None };
+        if found.is_none() {
+            self.state.with(args.py(), |state| state.misses += 1);
+        }
+        Ok(found)
+    }
+
+    /// The call, taken apart, for something to be made for it.
+    ///
+    /// Raises `GuardError` for a leaf that can't be compared with that of another call, `UnregisteredNodeError` for one that
+    /// holds tensors, `ContextError` for a context that can't be compared, `TypeError` for arguments that the signature does
+    /// not take.
+    fn bind<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, Call>> {
+        let observed = slf.get().observe(args, kwargs)?;
+        Bound::new(slf.py(), Call::new(slf, observed)?)
+    }
+
+    /// Keeps what was made for a call.
+    ///
+    /// Args:
+    ///     call: what `bind` gave.
+    ///     value: what `lookup` is to give.
+    ///     guards: None where the tensors may be any of their classes; else an object with `facts` (a dict by the number of a
+    ///         tensor, of objects with a `layout`), `sizes` (a dict by number and axis) and `conditions` (objects with a
+    ///         `function` of the list of tensors, and its `value`). A tensor without a fact may be any of its class.
+    #[pyo3(signature = (call, value, *, guards=None))]
+    fn insert(
+        slf: &Bound<'_, Self>,
+        call: &Bound<'_, Call>,
+        value: &Bound<'_, PyAny>,
+        guards: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (py, cache) = (slf.py(), slf.get());
+        if !call.get().is_of(slf) {
+            return Err(error(py, Family::Value, None, "insert() got a call that another cache has bound"));
+        }
+        let guards = guards.filter(|guards| !guards.is_none());
+        let entry = GuardEntry::new(call.get(), cache.names(), value, guards, cache.dynamic)?;
+        let entry = Bound::new(py, entry)?;
+        cache.state.with(py, |state| state.table.add(&entry))?;
+        loop {
+            let evicted = cache.state.with(py, |state| {
+                let is_full = state.table.len() > cache.maxsize;
+                let evicted = if is_full { state.table.take_oldest(py) } else { None };
+                state.evictions += usize::from(evicted.is_some());
+                evicted
+            });
+            if evicted.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The entries, those used last first.
+    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let entries = self.state.with(py, |state| {
+            crate::limits::gathered(state.table.in_order().map(|entry| entry.bind(py).clone().into_any()))
+        })?;
+        list_of(py, entries)
+    }
+
+    /// How a call differs from the entry closest to it: tuples of path, what was there, what is there now, and the kind of
+    /// the difference. Empty where some entry is right for it, or there is none.
+    ///
+    /// Runs no code of the user's but `repr`, and the hash of values that have one of their own.
+    #[pyo3(signature = (call, kwargs=None))]
+    fn explain<'py>(
+        slf: &Bound<'py, Self>,
+        call: &Bound<'py, PyAny>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (py, cache) = (slf.py(), slf.get());
+        let call = match call.cast::<Call>() {
+            Ok(call) => call.clone(),
+            Err(_) => {
+                let kwargs = kwargs.cloned().map_or_else(|| ffi::new_dict(py, 0), Ok)?;
+                Self::bind(slf, call.cast::<PyTuple>()?, &kwargs)?
+            }
+        };
+        let entries = cache
+            .state
+            .with(py, |state| crate::limits::gathered(state.table.in_order().map(|entry| entry.bind(py).clone())))?;
+        Differences::from_closest(py, &entries, call.get(), cache.names())
+    }
+
+    /// `(hits, misses, maxsize, currsize)`, as `functools.lru_cache` has it.
+    fn cache_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static CACHE_INFO: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let class = CACHE_INFO.get_or_try_init(py, || {
+            let namedtuple = py.import(intern!(py, "collections"))?.getattr(intern!(py, "namedtuple"))?;
+            Ok::<_, PyErr>(namedtuple.call1(("CacheInfo", "hits misses maxsize currsize"))?.unbind())
+        })?;
+        let numbers = self.state.with(py, |state| [state.hits, state.misses, self.maxsize, state.table.len()]);
+        let numbers = crate::limits::all_of(numbers.into_iter().map(|number| int_of(py, number)))?;
+        class.bind(py).call1(tuple_of(py, numbers)?)
+    }
+
+    /// How many entries went because there were too many.
+    #[getter]
+    fn evictions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        int_of(py, self.state.with(py, |state| state.evictions))
+    }
+
+    /// Drops all entries and sets the counts back.
+    fn clear(&self, py: Python<'_>) {
+        let dropped = self.state.with(py, std::mem::take);
+        drop(dropped);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.signature.traverse(&visit)?;
+        let seen = self.state.peek(|state| state.table.in_order().try_for_each(|entry| visit.call(entry)));
+        seen.unwrap_or(Ok(()))
+    }
+
+    fn __clear__(&self, py: Python<'_>) {
+        self.clear(py);
+    }
+}

@@ -1,0 +1,308 @@
+//! Why no entry is right for a call: where it differs from the closest one.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use super::call::Call;
+use super::entry::GuardEntry;
+use super::guard::Guard;
+use crate::errors::{show, text_of};
+use crate::ffi::{self, RefVec, tuple_of};
+use crate::limits::{Grow, gathered, write};
+use crate::spec::{Graph, Names, key_text};
+use crate::structure::{Kind, Node};
+use crate::values;
+use crate::walk::node_text;
+
+/// One difference; on one side there may be nothing.
+struct Difference {
+    path: String,
+    old: Option<String>,
+    new: Option<String>,
+    kind: &'static str,
+}
+
+/// The differences between an entry and a call.
+#[derive(Default)]
+pub(super) struct Differences(Vec<Difference>);
+
+impl Differences {
+    /// The differences from the entry that has the fewest: one of the same structure where there is one, else the one used
+    /// last. The entries come in the order of their last use.
+    pub(super) fn from_closest<'py>(
+        py: Python<'py>,
+        entries: &[Bound<'py, GuardEntry>],
+        call: &Call,
+        names: &Py<PyTuple>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut closest: Option<(usize, &GuardEntry)> = None;
+        for entry in entries {
+            let entry = entry.get();
+            if !has_same_structure(entry.graph(), &call.spec.get().0) {
+                continue;
+            }
+            let count = count_unequal(py, entry, call);
+            if closest.is_none_or(|(fewest, _)| count < fewest) {
+                closest = Some((count, entry));
+            }
+        }
+        let mut found = Self::default();
+        if let Some((_, entry)) = closest {
+            found.compare_leaves(py, entry, call)?;
+            if found.0.is_empty() {
+                found.compare_conditions(py, entry, call)?;
+            }
+        } else if let Some(entry) = entries.first() {
+            found.compare_structures(py, entry.get().graph(), &call.spec.get().0, names)?;
+        }
+        found.into_list(py)
+    }
+
+    fn into_list(self, py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+        let mut list = RefVec::default();
+        for Difference { path, old, new, kind } in self.0 {
+            let text = |text: Option<String>| match text {
+                Some(text) => text_of(py, &text).map(Bound::into_any),
+                None => Ok(py.None().into_bound(py)),
+            };
+            let parts = [text(Some(path))?, text(old)?, text(new)?, text(Some(kind.to_owned()))?];
+            list.push(tuple_of(py, parts)?.into_any())?;
+        }
+        ffi::list_from(py, &mut list, 0)
+    }
+
+    fn add(&mut self, path: String, old: Option<String>, new: Option<String>, kind: &'static str) -> PyResult<()> {
+        self.0.grow(Difference { path, old, new, kind })
+    }
+
+    fn compare_leaves(&mut self, py: Python<'_>, entry: &GuardEntry, call: &Call) -> PyResult<()> {
+        let names = call.spec.get().0.leaf_texts(py, Some(&entry.names))?;
+        if !entry.graph().has_same_registrations(&call.spec.get().0) {
+            let (old, new) = ("another registration".to_owned(), "the registration of now".to_owned());
+            self.add(String::new(), Some(old), Some(new), "registration")?;
+        }
+        for (leaf, name) in leaves_of(py, entry, call).zip(names) {
+            if leaf.is_same(py) {
+                continue;
+            }
+            let (old, new) = (leaf.guard.text(py), leaf.text(py));
+            match (leaf.guard, leaf.found) {
+                (Guard::Static(value), Found::Static(index)) => {
+                    let found = call.statics[index].object.bind(py);
+                    if let Some((attribute, old, new)) = value.changed_attribute(found) {
+                        let path = format!("{name}.{}", attribute.to_string_lossy());
+                        self.add(path, old.as_ref().map(show), new.as_ref().map(show), "attribute")?;
+                    } else {
+                        self.add(name, Some(old), Some(new), "static")?;
+                    }
+                }
+                (Guard::Static(_), _) | (_, Found::Static(_)) => self.add(name, Some(old), Some(new), "leaf")?,
+                _ => self.add(name, Some(old), Some(new), "tensor")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_conditions(&mut self, py: Python<'_>, entry: &GuardEntry, call: &Call) -> PyResult<()> {
+        for (text, old, new) in entry.failed_conditions(py, &call.tensors_as_list(py)?)? {
+            self.add(text, Some(old), Some(new), "condition")?;
+        }
+        Ok(())
+    }
+
+    /// Compares structures from the root down; below a difference nothing is compared.
+    fn compare_structures(&mut self, py: Python<'_>, old: &Graph, new: &Graph, names: &Py<PyTuple>) -> PyResult<()> {
+        let mut todo = vec![(0, 0, String::new())];
+        while let Some((one, other, path)) = todo.pop() {
+            let (ours, theirs) = (&old.nodes[one], &new.nodes[other]);
+            if ours.is_leaves() && theirs.is_leaves() {
+                continue;
+            }
+            if let Some(kind) = self.compare_keys(py, (old, one), (new, other), &path)? {
+                if kind != "keys" {
+                    let (before, now) = describe(py, kind, (old, one), (new, other));
+                    self.add(path, Some(before), Some(now), kind)?;
+                }
+                continue;
+            }
+            let children = old.children_of(one).zip(new.children_of(other)).enumerate();
+            let mut below = Vec::new();
+            for (child, (ours, theirs)) in children {
+                below.grow((ours, theirs, step(py, old, one, child, &path, Some(names))?))?;
+            }
+            todo.grow_by(below.into_iter().rev())?;
+        }
+        Ok(())
+    }
+
+    /// What is different about two containers themselves; keys that only one of them has are noted on the way.
+    fn compare_keys(
+        &mut self,
+        py: Python<'_>,
+        (old, one): (&Graph, usize),
+        (new, other): (&Graph, usize),
+        path: &str,
+    ) -> PyResult<Option<&'static str>> {
+        let (ours, theirs) = (&old.nodes[one], &new.nodes[other]);
+        if ours.kind != theirs.kind || !is_same_class(py, (old, ours), (new, theirs)) {
+            return Ok(Some("type"));
+        }
+        let slots = |graph: &Graph, node: &Node| {
+            let first = node.kind.first_key().unwrap_or(0);
+            gathered(graph.slots_of(node)[first..].iter().flatten().map(|key| key.clone_ref(py)))
+        };
+        if ours.kind.first_key().is_none() {
+            if ours.arity != theirs.arity {
+                return Ok(Some("length"));
+            }
+            let context = usize::from(ours.kind.is_registered());
+            let differs = ours.kind != Kind::NamedTuple && !same_slot(py, (old, ours), (new, theirs), context);
+            return Ok(differs.then_some("context"));
+        }
+        if ours.kind == Kind::DefaultDict && !same_slot(py, (old, ours), (new, theirs), 0) {
+            return Ok(Some("context"));
+        }
+        let (our_keys, their_keys) = (slots(old, ours)?, slots(new, theirs)?);
+        let is_in = |key: &Py<PyAny>, keys: &[Py<PyAny>]| keys.iter().any(|other| same_value(py, key, other));
+        let mut differs = false;
+        let children = old.children_of(one).collect::<Vec<_>>();
+        for (child, key) in our_keys.iter().enumerate() {
+            if is_in(key, &their_keys) {
+                continue;
+            }
+            let text = node_text(py, old, children[child]);
+            self.add(step(py, old, one, child, path, None)?, Some(text), None, "only_old")?;
+            differs = true;
+        }
+        let children = new.children_of(other).collect::<Vec<_>>();
+        for (child, key) in their_keys.iter().enumerate() {
+            if is_in(key, &our_keys) {
+                continue;
+            }
+            let text = node_text(py, new, children[child]);
+            self.add(step(py, new, other, child, path, None)?, None, Some(text), "only_new")?;
+            differs = true;
+        }
+        if differs {
+            return Ok(Some("keys"));
+        }
+        let same_order = our_keys.iter().zip(&their_keys).all(|(ours, theirs)| same_value(py, ours, theirs));
+        Ok((!same_order).then_some("order"))
+    }
+}
+
+/// The text of the path to a child.
+fn step(py: Python<'_>, graph: &Graph, node: usize, child: usize, path: &str, names: Names<'_>) -> PyResult<String> {
+    let mut text = String::new();
+    write(&mut text, path)?;
+    match names.filter(|_| node == 0) {
+        Some(names) => write(&mut text, &names.bind(py).get_item(child)?.str()?.to_string_lossy())?,
+        None => write(&mut text, &key_text(py, &graph.nodes[node], graph.slots.as_slice(), child))?,
+    }
+    Ok(text)
+}
+
+/// Both sides of a difference in words.
+fn describe(
+    py: Python<'_>,
+    kind: &str,
+    (old, one): (&Graph, usize),
+    (new, other): (&Graph, usize),
+) -> (String, String) {
+    let side = |graph: &Graph, index: usize| {
+        let node = &graph.nodes[index];
+        match kind {
+            "context" => {
+                let slot = usize::from(node.kind.is_registered());
+                graph.slot(py, node, slot).map_or_else(|| "None".to_owned(), |value| show(&value))
+            }
+            "order" => {
+                let keys = graph.slots_of(node).iter().flatten().map(|key| show(key.bind(py)));
+                crate::errors::shorten(&keys.collect::<Vec<_>>().join(", "))
+            }
+            _ => node_text(py, graph, index),
+        }
+    };
+    (side(old, one), side(new, other))
+}
+
+fn is_same_class(py: Python<'_>, (old, ours): (&Graph, &Node), (new, theirs): (&Graph, &Node)) -> bool {
+    let is_class = ours.kind.is_registered() || ours.kind == Kind::NamedTuple;
+    !is_class || same_slot(py, (old, ours), (new, theirs), 0)
+}
+
+/// Whether two slots hold the same, as far as can be told without an equality of the user's.
+fn same_slot(py: Python<'_>, (old, ours): (&Graph, &Node), (new, theirs): (&Graph, &Node), slot: usize) -> bool {
+    if slot >= ours.kind.slots(ours.arity as usize) {
+        return true;
+    }
+    match (old.slot(py, ours, slot), new.slot(py, theirs, slot)) {
+        (Some(ours), Some(theirs)) => same_value(py, ours.as_unbound(), theirs.as_unbound()),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+fn same_value(py: Python<'_>, ours: &Py<PyAny>, theirs: &Py<PyAny>) -> bool {
+    if ours.is(theirs) {
+        return true;
+    }
+    let (ours, theirs) = (ours.bind(py), theirs.bind(py));
+    let same_hash = || Some(values::hash(ours).ok()? == values::hash(theirs).ok()?);
+    ours.get_type().is(theirs.get_type()) && same_hash() == Some(true)
+}
+
+fn has_same_structure(old: &Graph, new: &Graph) -> bool {
+    ffi::are_same(&old.nodes, &new.nodes) && old.known_hash().is_some() && old.known_hash() == new.known_hash()
+}
+
+/// What a call has in the place of a leaf.
+#[derive(Clone, Copy)]
+enum Found {
+    Static(usize),
+    Tensor(usize),
+}
+
+struct Leaf<'a> {
+    guard: &'a Guard,
+    found: Found,
+    call: &'a Call,
+    object: Option<&'a Py<PyAny>>,
+}
+
+fn leaves_of<'a>(_py: Python<'_>, entry: &'a GuardEntry, call: &'a Call) -> impl Iterator<Item = Leaf<'a>> {
+    let (mut statics, mut tensors) = (0, 0);
+    let leaves = call.leaves.as_slice().iter().map(Option::as_ref);
+    entry.guards.iter().zip(&call.is_tensor).zip(leaves).map(move |((guard, is_tensor), object)| {
+        let count = if *is_tensor { &mut tensors } else { &mut statics };
+        let found = if *is_tensor { Found::Tensor(*count) } else { Found::Static(*count) };
+        *count += 1;
+        Leaf { guard, found, call, object }
+    })
+}
+
+impl Leaf<'_> {
+    fn is_same(&self, py: Python<'_>) -> bool {
+        match (self.guard, self.found) {
+            // Equal hashes are as good: both are of the value as it is.
+            (Guard::Static(value), Found::Static(index)) => value.hash == self.call.statics[index].hash,
+            (Guard::Static(_), Found::Tensor(_)) | (_, Found::Static(_)) => false,
+            (guard, Found::Tensor(index)) => {
+                let runtime = &self.call.tensors[index].runtime;
+                guard.runtime().is_some_and(|known| known.is(runtime))
+                    && self.object.is_some_and(|object| guard.holds(py, ffi::raw(object.bind(py))).unwrap_or(false))
+            }
+        }
+    }
+
+    fn text(&self, py: Python<'_>) -> String {
+        match self.found {
+            Found::Static(index) => show(self.call.statics[index].object.bind(py)),
+            Found::Tensor(index) => self.call.tensors[index].text(py, self.guard),
+        }
+    }
+}
+
+fn count_unequal(py: Python<'_>, entry: &GuardEntry, call: &Call) -> usize {
+    leaves_of(py, entry, call).filter(|leaf| !leaf.is_same(py)).count()
+}

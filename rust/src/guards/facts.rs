@@ -1,0 +1,144 @@
+//! What a graph may take for granted of a tensor: dtype, sizes, and how it lies in memory.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple, PyType};
+
+use crate::errors::{Family, error};
+use crate::ffi::{self, Raw};
+use crate::structure::Mixer;
+
+/// Where the facts of the instances of a class are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// From the array itself: numpy's class, or (`false`) a subclass.
+    Array(bool),
+    /// From the attributes `dtype` and `shape`.
+    Attributes,
+}
+
+impl Reading {
+    /// How a class of tensors is read.
+    pub(super) fn of(cls: &Bound<'_, PyType>) -> PyResult<Self> {
+        let py = cls.py();
+        let Some(ndarray) = ffi::loaded(intern!(py, "numpy"), intern!(py, "ndarray"))? else {
+            return Ok(Self::Attributes);
+        };
+        let Ok(ndarray) = ndarray.cast_into::<PyType>() else { return Ok(Self::Attributes) };
+        // By the layout of its instances, not by what `__subclasscheck__` says.
+        let is_array = cls.mro().iter().any(|base| base.is(&ndarray));
+        if !is_array || !ffi::array_layout_is_known(&ndarray) {
+            return Ok(Self::Attributes);
+        }
+        Ok(Self::Array(cls.is(&ndarray)))
+    }
+}
+
+/// How an array lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Rows one after the other.
+    C,
+    /// Columns one after the other.
+    F,
+    /// Gaps, a subclass, or memory that is not aligned.
+    Other,
+}
+
+impl Layout {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::C => "C",
+            Self::F => "F",
+            Self::Other => "other",
+        }
+    }
+
+    /// The layout that a recorder names.
+    pub(super) fn from_name(name: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        if name.is_none() {
+            return Ok(None);
+        }
+        let text = name.cast::<PyString>().map(|text| text.to_string_lossy().into_owned());
+        match text.as_deref() {
+            Ok("C") => Ok(Some(Self::C)),
+            Ok("F") => Ok(Some(Self::F)),
+            Ok("other") => Ok(Some(Self::Other)),
+            _ => {
+                let found = crate::errors::quote(name);
+                let message = format!("the layout of a fact must be 'C', 'F', 'other' or None, got {found}");
+                Err(error(name.py(), Family::Value, None, &message))
+            }
+        }
+    }
+}
+
+/// The facts of one tensor.
+pub(super) struct Facts {
+    pub(super) dtype: Py<PyAny>,
+    pub(super) shape: Vec<isize>,
+    pub(super) layout: Layout,
+}
+
+/// Reads an array without running Python code, and hands it to a closure that must run none either.
+///
+/// The reading must be that of the class of the live object.
+#[inline]
+pub(super) fn with_array<R>(array: Raw, is_exact: bool, look: impl FnOnce(Raw, &[isize], Layout) -> R) -> R {
+    ffi::with_array(array, |array| {
+        let layout = match (is_exact && array.is_aligned, array.is_c_contiguous, array.is_f_contiguous) {
+            (true, true, _) => Layout::C,
+            (true, false, true) => Layout::F,
+            _ => Layout::Other,
+        };
+        look(array.descr, array.sizes, layout)
+    })
+}
+
+impl Facts {
+    /// The facts of a tensor.
+    pub(super) fn of(tensor: &Bound<'_, PyAny>, reading: Reading) -> PyResult<Self> {
+        let py = tensor.py();
+        if let Reading::Array(is_exact) = reading {
+            return Ok(with_array(ffi::raw(tensor), is_exact, |descr, sizes, layout| Self {
+                dtype: ffi::own(py, descr).unbind(),
+                shape: sizes.to_vec(),
+                layout,
+            }));
+        }
+        let dtype = tensor.getattr(intern!(py, "dtype"))?.unbind();
+        Ok(Self { dtype, shape: shape_of(tensor)?, layout: Layout::Other })
+    }
+
+    /// The dtype as a message writes it.
+    pub(super) fn dtype_text(&self, py: Python<'_>) -> String {
+        self.dtype.bind(py).str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string_lossy().into_owned())
+    }
+}
+
+fn shape_of(tensor: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
+    let shape = tensor.getattr(intern!(tensor.py(), "shape"))?;
+    match shape.cast_exact::<PyTuple>() {
+        Ok(shape) => shape.iter().map(|size| size.extract()).collect(),
+        Err(_) => shape.try_iter()?.map(|size| size?.extract()).collect(),
+    }
+}
+
+/// Whether two dtypes are the same; most are the same object.
+pub(super) fn same_dtype(ours: &Bound<'_, PyAny>, theirs: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(ours.is(theirs) || ours.get_type().is(theirs.get_type()) && ours.eq(theirs)?)
+}
+
+/// The hash of a dtype: its own, or its class's where it has none.
+pub(super) fn mix_dtype(mixer: &mut Mixer, dtype: &Bound<'_, PyAny>) {
+    let hash =
+        dtype.hash().map_or_else(|_| ffi::address_of(&dtype.get_type()) as u64, |hash| hash.cast_unsigned() as u64);
+    mixer.add(hash);
+}
+
+/// `float32[3, *]`: an axis whose size is free is a star.
+pub(super) fn shape_text(dtype: &str, sizes: impl IntoIterator<Item = Option<isize>>) -> String {
+    let sizes: Vec<String> =
+        sizes.into_iter().map(|size| size.map_or_else(|| "*".to_owned(), |size| size.to_string())).collect();
+    format!("{dtype}[{}]", sizes.join(", "))
+}

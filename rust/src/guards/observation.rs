@@ -1,0 +1,122 @@
+//! One call, taken apart: its structure, its values, and its tensors.
+
+use pyo3::exceptions::{PyException, PyMemoryError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::guard::Tensor;
+use super::runtimes::{self, Sort, sort_of};
+use super::statics::Static;
+use crate::errors::{Family, KeyPath, add_note, class_name, error, with_article};
+use crate::ffi::{self, RefVec};
+use crate::limits::{Grow, Interrupts};
+use crate::registry::Scope;
+use crate::spec::TreeSpec;
+use crate::structure::Mixer;
+use crate::values::Unusable;
+use crate::walk::{self, Rules};
+
+/// A leaf takes some steps' time to look at.
+const PER_LEAF: usize = 8;
+
+/// What a call is, as far as any guard may look.
+pub(super) struct Observation<'py> {
+    pub(super) spec: Bound<'py, TreeSpec>,
+    pub(super) leaves: RefVec,
+    pub(super) is_tensor: Vec<bool>,
+    /// The leaves that are tensors, in order, and the others.
+    pub(super) tensors: Vec<Tensor>,
+    pub(super) statics: Vec<Static>,
+    /// Of the structure, the values, and which leaves are tensors.
+    pub(super) hash: u64,
+    /// As of which state of registrations and runtimes.
+    pub(super) generation: u64,
+}
+
+/// Says where a leaf is, from the name of a parameter on.
+pub(super) fn path_of_leaf(py: Python<'_>, spec: &Bound<'_, TreeSpec>, leaf: usize, names: &Py<PyTuple>) -> KeyPath {
+    spec.get().0.named_path_of_leaf(py, leaf, Some(names))
+}
+
+impl<'py> Observation<'py> {
+    /// Takes apart a call whose parameters have these values; `refuse` is shown every leaf that is no tensor.
+    pub(super) fn of(
+        bound: &Bound<'py, PyTuple>,
+        scope: &'static Scope,
+        names: &Py<PyTuple>,
+        refuse: &dyn Fn(&Bound<'py, PyAny>, &dyn Fn() -> KeyPath) -> PyResult<()>,
+    ) -> PyResult<Self> {
+        let py = bound.py();
+        let generation = runtimes::generation();
+        let rules = Rules::of_call(scope, names.clone_ref(py));
+        let (leaves, structure, _) = walk::flatten_to_refs(bound.as_any(), rules)?;
+        let spec = structure.into_spec(py)?;
+        let mut mixer = Mixer::new(spec.get().0.named_hash(py, spec.as_ptr() as usize, Some(names))?);
+        let (mut is_tensor, mut tensors, mut statics) = (Vec::new(), Vec::new(), Vec::new());
+        let mut interrupts = Interrupts::new();
+        for (index, leaf) in leaves.as_slice().iter().enumerate() {
+            interrupts.after(py, PER_LEAF)?;
+            let Some(leaf) = leaf else { continue };
+            let leaf = leaf.bind(py);
+            let sort = sort_of(py, ffi::raw(leaf))?;
+            is_tensor.grow(matches!(sort, Sort::Tensor(_)))?;
+            if let Sort::Tensor(class) = sort {
+                mixer.add(1);
+                tensors.grow(Tensor::of(leaf, class)?)?;
+                continue;
+            }
+            let path = || path_of_leaf(py, &spec, index, names);
+            refuse(leaf, &path)?;
+            let value = Static::of(leaf).map_err(|unusable| no_guard(leaf, unusable, &path()))?;
+            mixer.add(value.hash);
+            statics.grow(value)?;
+        }
+        Ok(Self { spec, leaves, is_tensor, tensors, statics, hash: mixer.finish(), generation })
+    }
+}
+
+/// The error for a leaf that can't be compared with that of another call.
+#[cold]
+fn no_guard(leaf: &Bound<'_, PyAny>, unusable: Unusable, path: &KeyPath) -> PyErr {
+    let py = leaf.py();
+    let class = class_name(&leaf.get_type());
+    let (reason, cause) = match unusable {
+        Unusable::Value { class: of, reason } if of.rsplit('.').next() == Some(&class) => {
+            (format!("it {reason}"), None)
+        }
+        Unusable::Value { class: of, reason } => (format!("it holds {}, which {reason}", with_article(&of)), None),
+        Unusable::Raised(raised) if is_verdict(py, &raised) => {
+            let name = raised.get_type(py).name().map_or_else(|_| "an error".to_owned(), |name| name.to_string());
+            (format!("its hash or == raises {}", with_article(&name)), Some(raised))
+        }
+        Unusable::Raised(raised) => return raised,
+    };
+    let message = format!(
+        "{} is {}, which can't be a guard: {reason}, so a later call can't be held against it. Pass something hashable in \
+         its place (a frozenset for a set, a frozen dataclass for an object), or register its class as a node",
+        path.full().unwrap_or_default(),
+        with_article(&class)
+    );
+    let error = error(py, Family::Guard, Some(path), &message);
+    error.set_cause(py, cause);
+    error
+}
+
+/// Whether an exception of a hash or an equality is a word about the value, and not about the process.
+fn is_verdict(py: Python<'_>, raised: &PyErr) -> bool {
+    raised.is_instance_of::<PyException>(py) && !raised.is_instance_of::<PyMemoryError>(py)
+}
+
+/// The answer of a guard: what can't be compared is not the same. Exceptions of the user's code pass, with a note.
+pub(super) fn answer(py: Python<'_>, answer: Result<bool, Unusable>, path: &dyn Fn() -> KeyPath) -> PyResult<bool> {
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(Unusable::Value { .. }) => Ok(false),
+        Err(Unusable::Raised(raised)) => {
+            add_note(py, &raised, || {
+                format!("clika_pytree: raised while {} was compared", path().full().unwrap_or_default())
+            });
+            Err(raised)
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Leaves that are no tensors: compared by value, or by identity and what they hold.
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyBytes, PyComplex, PyDict, PyEllipsis, PyFloat, PyFrozenSet, PyFunction, PyInt, PyList, PyModule, PyRange,
+    PySet, PySlice, PyString, PyTuple, PyType,
+};
+
+use super::holders::{Attributes, attributes_of};
+use crate::ffi::{self, Raw};
+use crate::limits::Grow;
+use crate::structure::Mixer;
+use crate::values::{self, Parts, Unusable};
+
+/// How a value is held against another one.
+enum Manner {
+    /// It never changes and runs no code of the user's: itself, or one of the same bits.
+    Atom,
+    /// It alone.
+    Identity,
+    /// By its own equality; the hash tells whether it has changed since.
+    Value,
+    /// By the fields that its dataclass compares, as they were.
+    Fields(Py<PyAny>),
+    /// It alone, as long as it holds what it held.
+    Attributes(Vec<Held>),
+    /// A function and the object it is bound to, by the manner of the object.
+    Method { function: Py<PyAny>, owner: Box<Static> },
+}
+
+/// An attribute as it was.
+enum Held {
+    /// A slot that nothing was put in.
+    Unset(Py<PyString>),
+    Value {
+        name: Py<PyString>,
+        frozen: Py<PyAny>,
+        hash: u64,
+    },
+    Identity {
+        name: Py<PyString>,
+        object: Py<PyAny>,
+    },
+}
+
+/// A value that was a leaf of a call, with what it takes to see whether another one is the same.
+pub(super) struct Static {
+    pub(super) object: Py<PyAny>,
+    manner: Manner,
+    pub(super) hash: u64,
+}
+
+impl Static {
+    /// Takes a value as a guard; runs its hash and equality.
+    pub(super) fn of(value: &Bound<'_, PyAny>) -> Result<Self, Unusable> {
+        let object = value.clone().unbind();
+        if is_atom(value) {
+            let hash = values::hash(value)?;
+            return Ok(Self { object, manner: Manner::Atom, hash });
+        }
+        if is_known_by_identity(value)? {
+            return Ok(Self { object, manner: Manner::Identity, hash: value.as_ptr() as u64 });
+        }
+        if let Some((function, owner)) = method_parts(value)? {
+            let owner = Box::new(Self::of(&owner)?);
+            let mut mixer = Mixer::new(function.as_ptr() as u64);
+            mixer.add(owner.hash);
+            let manner = Manner::Method { function: function.unbind(), owner };
+            return Ok(Self { object, manner, hash: mixer.finish() });
+        }
+        if !has_own_equality(value)? {
+            let held = hold(value)?;
+            let hash = hash_of_held(value, &held);
+            return Ok(Self { object, manner: Manner::Attributes(held), hash });
+        }
+        if value.is_exact_instance_of::<PySet>() {
+            return Err(Unusable::new(value, "can change, and has no hash"));
+        }
+        if let Some(fields) = compared_fields(value)? {
+            let fields = values::freeze(&fields)?.unwrap_or(fields);
+            let hash = hash_of_fields(value, &fields)?;
+            return Ok(Self { object, manner: Manner::Fields(fields.unbind()), hash });
+        }
+        let hash = values::hash(value)?;
+        Ok(Self { object, manner: Manner::Value, hash })
+    }
+
+    /// Whether a value is the same; runs code of the user's, except where both are plain.
+    #[inline]
+    pub(super) fn holds(&self, py: Python<'_>, found: Raw) -> Result<bool, Unusable> {
+        let object = ffi::raw(self.object.bind(py));
+        if matches!(self.manner, Manner::Atom | Manner::Identity) && object == found {
+            return Ok(true);
+        }
+        if ffi::type_address(object) != ffi::type_address(found) {
+            return Ok(false);
+        }
+        self.holds_another(&ffi::own(py, found))
+    }
+
+    fn holds_another(&self, found: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
+        let py = found.py();
+        let object = self.object.bind(py);
+        match &self.manner {
+            Manner::Atom => values::equal(object, found),
+            Manner::Identity => Ok(object.is(found)),
+            Manner::Value => Ok(values::hash(found)? == self.hash && values::equal(object, found)?),
+            Manner::Fields(fields) => {
+                let Some(current) = compared_fields(found)? else { return Ok(false) };
+                Ok(hash_of_fields(found, &current)? == self.hash && values::equal(fields.bind(py), &current)?)
+            }
+            Manner::Attributes(held) => {
+                if !object.is(found) {
+                    return Ok(false);
+                }
+                let current = attributes_of(found)?;
+                if current.len() != held.len() {
+                    return Ok(false);
+                }
+                for (held, (name, value)) in held.iter().zip(&current) {
+                    if !held.holds(name, value.as_ref())? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Manner::Method { function, owner } => match method_parts(found)? {
+                Some((current, current_owner)) if function.is(&current) => owner.holds(py, ffi::raw(&current_owner)),
+                _ => Ok(false),
+            },
+        }
+    }
+
+    /// A second guard of the same value.
+    pub(super) fn clone_ref(&self, py: Python<'_>) -> Self {
+        let manner = match &self.manner {
+            Manner::Atom => Manner::Atom,
+            Manner::Identity => Manner::Identity,
+            Manner::Value => Manner::Value,
+            Manner::Fields(fields) => Manner::Fields(fields.clone_ref(py)),
+            Manner::Attributes(held) => Manner::Attributes(held.iter().map(|held| held.clone_ref(py)).collect()),
+            Manner::Method { function, owner } => {
+                Manner::Method { function: function.clone_ref(py), owner: Box::new(owner.clone_ref(py)) }
+            }
+        };
+        Self { object: self.object.clone_ref(py), manner, hash: self.hash }
+    }
+
+    /// The first attribute that is not what it was, where an object was told by what it holds: its name, and the old and
+    /// the new value. Runs no code of the user's.
+    pub(super) fn changed_attribute<'py>(&self, found: &Bound<'py, PyAny>) -> Option<Change<'py>> {
+        let py = found.py();
+        let Manner::Attributes(held) = &self.manner else { return None };
+        let current = attributes_of(found).ok()?;
+        let old = |held: &Held| match held {
+            Held::Unset(_) => None,
+            Held::Value { frozen, .. } => Some(frozen.bind(py).clone()),
+            Held::Identity { object, .. } => Some(object.bind(py).clone()),
+        };
+        for known in held {
+            let now = current.iter().find(|(name, _)| known.is_named(name));
+            let value = now.and_then(|(_, value)| value.clone());
+            if now.is_none() || !known.looks_the_same(py, value.as_ref()) {
+                return Some((known.name(py).clone(), old(known), value));
+            }
+        }
+        let is_new = |name: &Bound<'_, PyString>| !held.iter().any(|known| known.is_named(name));
+        current.into_iter().find(|(name, _)| is_new(name)).map(|(name, value)| (name, None, value))
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.object)?;
+        match &self.manner {
+            Manner::Atom | Manner::Identity | Manner::Value => Ok(()),
+            Manner::Fields(fields) => visit.call(fields),
+            Manner::Attributes(held) => held.iter().try_for_each(|held| held.traverse(visit)),
+            Manner::Method { function, owner } => {
+                visit.call(function)?;
+                owner.traverse(visit)
+            }
+        }
+    }
+}
+
+/// The name of an attribute with its old and its new value, where it has them.
+pub(super) type Change<'py> = (Bound<'py, PyString>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+impl Held {
+    fn name<'a, 'py>(&'a self, py: Python<'py>) -> &'a Bound<'py, PyString> {
+        match self {
+            Self::Unset(name) | Self::Value { name, .. } | Self::Identity { name, .. } => name.bind(py),
+        }
+    }
+
+    fn is_named(&self, name: &Bound<'_, PyString>) -> bool {
+        ffi::are_equal_texts(ffi::raw(self.name(name.py())), ffi::raw(name))
+    }
+
+    fn holds(&self, name: &Bound<'_, PyString>, value: Option<&Bound<'_, PyAny>>) -> Result<bool, Unusable> {
+        let py = name.py();
+        if !self.is_named(name) {
+            return Ok(false);
+        }
+        match (self, value) {
+            (Self::Unset(_), None) => Ok(true),
+            (Self::Value { frozen, .. }, Some(value)) if frozen.is(value) && is_atom(value) => Ok(true),
+            (Self::Value { frozen, hash, .. }, Some(value)) => {
+                let frozen = frozen.bind(py);
+                Ok(frozen.get_type().is(value.get_type())
+                    && values::hash(value)? == *hash
+                    && values::equal(frozen, value)?)
+            }
+            (Self::Identity { object, .. }, Some(value)) => Ok(object.is(value)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a value is the same as far as can be told without code of the user's.
+    fn looks_the_same(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> bool {
+        match (self, value) {
+            (Self::Unset(_), None) => true,
+            (Self::Value { frozen, hash, .. }, Some(value)) => {
+                let frozen = frozen.bind(py);
+                frozen.get_type().is(value.get_type()) && values::hash(value).is_ok_and(|current| current == *hash)
+            }
+            (Self::Identity { object, .. }, Some(value)) => object.is(value),
+            _ => false,
+        }
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Self::Unset(name) => Self::Unset(name.clone_ref(py)),
+            Self::Value { name, frozen, hash } => {
+                Self::Value { name: name.clone_ref(py), frozen: frozen.clone_ref(py), hash: *hash }
+            }
+            Self::Identity { name, object } => {
+                Self::Identity { name: name.clone_ref(py), object: object.clone_ref(py) }
+            }
+        }
+    }
+
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Self::Unset(name) => visit.call(name),
+            Self::Value { name, frozen: object, .. } | Self::Identity { name, object } => {
+                visit.call(name)?;
+                visit.call(object)
+            }
+        }
+    }
+}
+
+/// The attributes of an object as they are: by value where they have a usable one, else by identity.
+fn hold(value: &Bound<'_, PyAny>) -> Result<Vec<Held>, Unusable> {
+    let mut held = Vec::new();
+    let attributes: Attributes<'_> = attributes_of(value)?;
+    for (name, value) in attributes {
+        let name = name.unbind();
+        let Some(value) = value else {
+            held.grow(Held::Unset(name))?;
+            continue;
+        };
+        if is_atom(&value) || is_container(&value) || !is_known_by_identity(&value)? && has_own_equality(&value)? {
+            let frozen = values::freeze(&value)?.unwrap_or_else(|| value.clone());
+            match values::hash(&frozen) {
+                Ok(hash) => {
+                    held.grow(Held::Value { name, frozen: frozen.unbind(), hash })?;
+                    continue;
+                }
+                Err(Unusable::Value { .. }) => {}
+                Err(raised) => return Err(raised),
+            }
+        }
+        held.grow(Held::Identity { name, object: value.unbind() })?;
+    }
+    Ok(held)
+}
+
+fn hash_of_held(value: &Bound<'_, PyAny>, held: &[Held]) -> u64 {
+    let mut mixer = Mixer::new(value.as_ptr() as u64);
+    for held in held {
+        mixer.add(match held {
+            Held::Unset(_) => 0,
+            Held::Value { hash, .. } => *hash,
+            Held::Identity { object, .. } => object.as_ptr() as u64,
+        });
+    }
+    mixer.finish()
+}
+
+/// Whether a value never changes and is compared by bits, without code of the user's.
+pub(super) fn is_atom(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_none()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyBytes>()
+        || value.is_exact_instance_of::<PyComplex>()
+        || value.is_exact_instance_of::<PyEllipsis>()
+        || value.is_exact_instance_of::<PyRange>()
+}
+
+fn is_container(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyList>()
+        || value.is_exact_instance_of::<PyTuple>()
+        || value.is_exact_instance_of::<PyDict>()
+        || value.is_exact_instance_of::<PySet>()
+        || value.is_exact_instance_of::<PyFrozenSet>()
+        || value.is_exact_instance_of::<PySlice>()
+}
+
+/// Whether an object is a function, a class, a module or a member of an enumeration: what it holds is not looked at.
+pub(super) fn is_known_by_identity(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    if value.is_exact_instance_of::<PyFunction>()
+        || value.is_instance_of::<PyType>()
+        || value.is_instance_of::<PyModule>()
+    {
+        return Ok(true);
+    }
+    let Some(enum_class) = ffi::loaded(intern!(py, "enum"), intern!(py, "Enum"))? else { return Ok(false) };
+    // Members that are ints or strs too are by identity as well: two of them are never one.
+    let enum_class = enum_class.cast_into::<PyType>()?;
+    Ok(value.get_type().mro().iter().any(|base| base.is(&enum_class)))
+}
+
+/// The function and the object of a bound method.
+pub(super) fn method_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    let py = value.py();
+    if !ffi::is_method(value)? {
+        return Ok(None);
+    }
+    Ok(Some((value.getattr(intern!(py, "__func__"))?, value.getattr(intern!(py, "__self__"))?)))
+}
+
+static OBJECT_EQUALITY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Whether the class of an object has an `==` of its own.
+pub(super) fn has_own_equality(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    let name = intern!(py, "__eq__");
+    let inherited =
+        OBJECT_EQUALITY.get_or_try_init(py, || py.get_type::<PyAny>().getattr(name).map(Bound::unbind))?.bind(py);
+    Ok(!value.get_type().getattr(name)?.is(inherited))
+}
+
+/// The compared fields of a dataclass with the generated equality, as a tuple.
+fn compared_fields<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = value.py();
+    if !value.get_type().hasattr(intern!(py, "__dataclass_fields__"))? {
+        return Ok(None);
+    }
+    match values::parts(value)? {
+        Parts::Sequence(fields) => Ok(Some(ffi::tuple_of(py, fields)?.into_any())),
+        _ => Ok(None),
+    }
+}
+
+fn hash_of_fields(value: &Bound<'_, PyAny>, fields: &Bound<'_, PyAny>) -> Result<u64, Unusable> {
+    let mut mixer = Mixer::new(ffi::address_of(&value.get_type()) as u64);
+    mixer.add(values::hash(fields)?);
+    Ok(mixer.finish())
+}
