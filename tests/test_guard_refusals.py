@@ -1,0 +1,213 @@
+"""What cannot be compiled is an error at the first call: values that are no guards, hidden tensors, random numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from classes import Sample
+from guarded import agree, refused, vector
+from helpers import registered
+
+import clika_pytree as cp
+
+# --- G7: what cannot be a guard ---------------------------------------------------------------------------------------
+
+
+class NoEquality:
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("never ask")
+
+
+class Unhashable:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Grid:
+    def __init__(self, value: Any, grid: Any) -> None:
+        self.value, self.grid = value, grid
+
+
+def test_g7_a_set():
+    text = refused(lambda p: p["x"], {"x": vector(), "cfg": [{"w"}]}, error=cp.GuardError, path="p['cfg'][0]")
+    assert text == "SET"
+
+
+def test_g7_a_value_whose_equality_raises():
+    text = refused(lambda x, cfg: x, vector(), cfg=NoEquality(), error=cp.GuardError, path="cfg")
+    assert text == "NOEQ"
+
+
+def test_g7_a_value_without_a_hash():
+    text = refused(lambda x, cfg: x, vector(), Unhashable(), error=cp.GuardError, path="cfg")
+    assert text == "UNHASHABLE"
+
+
+def test_g7_an_array_in_a_context():
+    grid = Grid(vector(), np.ones(3))
+    with registered(Grid, lambda obj: ((obj.value,), obj.grid), lambda kids, grid: Grid(*kids, grid)):
+        text = refused(lambda p: p["m"].value, {"m": grid}, error=cp.ContextError, path="p['m']")
+    assert text == "CONTEXT"
+
+
+# --- G8: tensors that nobody would see --------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class State:
+    step: int
+    w: Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slotted:
+    w: Any
+
+
+class Plain:
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+class SampleBelow(Sample):
+    """Its base is registered, it is not."""
+
+
+class Layer:
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+    def __call__(self, x: Any) -> Any:
+        return x @ self.w
+
+
+def test_g8_a_dataclass():
+    text = refused(lambda x, s: x, vector(), {"s": State(3, vector())}, error=cp.UnregisteredNodeError, path="s['s']")
+    assert text == "DATACLASS"
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        (Slotted(vector()), "w"),
+        (Plain(mode="train", kernel=vector()), "kernel"),
+        (Plain(parts=[1, {"deep": vector()}]), "parts"),
+        (SampleBelow(vector(), None, "s"), "weight"),
+        (Layer(np.eye(3)), "w"),
+        (functools.partial(np.add, vector()), "args"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_g8_an_object_that_is_no_node_and_holds_tensors(value, field):
+    text = refused(lambda x, s: x, vector(), s=value, error=cp.UnregisteredNodeError, path="s")
+    assert re.search(rf"\b{field}\b", text), text
+    assert "regist" in text
+
+
+def test_g8_a_subclass_is_told_of_its_base():
+    text = refused(
+        lambda x, s: x, vector(), s=SampleBelow(vector(), None, "s"), error=cp.UnregisteredNodeError, path="s"
+    )
+    assert text == "SUBCLASS"
+
+
+def test_g8_attrs():
+    attrs = pytest.importorskip("attrs")
+    made = attrs.make_class("Made", ["w", "name"])
+    text = refused(lambda x, s: x, vector(), s=made(vector(), "m"), error=cp.UnregisteredNodeError, path="s")
+    assert "Made" in text
+
+
+def test_g8_the_compiled_callable_itself():
+    with pytest.raises(cp.UnregisteredNodeError, match="Layer"):
+        cp.compile(Layer(np.eye(3)))(vector())
+
+
+# --- G13: random numbers ----------------------------------------------------------------------------------------------
+
+GENERATOR = np.random.default_rng(1)
+OTHER = np.random.default_rng(2)
+STATE = np.random.RandomState(1)
+BITS = np.random.PCG64(1)
+
+
+class Noise:
+    generator = np.random.default_rng(1)
+
+    def __init__(self) -> None:
+        self.own = np.random.default_rng(1)
+
+
+NOISE = Noise()
+CAPTURED = {"rng": [np.random.default_rng(1)]}
+
+DRAWN = {
+    "np.random.rand": lambda x: x + np.random.rand(3),
+    "np.random.normal": lambda x: x + np.random.normal(size=3),
+    "np.random.permutation": lambda x: x + np.random.permutation(3),
+    "np.random.choice": lambda x: x + np.random.choice([1.0, 2.0]),
+    "np.random.seed": lambda x: (np.random.seed(1), x + np.random.rand(3))[1],
+    "a Generator": lambda x: x + GENERATOR.normal(size=3),
+    "its array": lambda x: x + GENERATOR.random(out=np.empty(3)),
+    "its integers": lambda x: x + GENERATOR.integers(3),
+    "its spawn": lambda x: x + GENERATOR.spawn(1)[0].normal(size=3),
+    "a RandomState": lambda x: x + STATE.randn(3),
+    "a BitGenerator": lambda x: x + BITS.random_raw() % 7,
+    "a Generator around it": lambda x: x + np.random.Generator(BITS).random(),
+    "a default": lambda x, rng=OTHER: x + rng.normal(),
+    "an attribute": lambda x: x + NOISE.own.normal(),
+    "an attribute of a class": lambda x: x + Noise.generator.normal(),
+    "a container": lambda x: x + CAPTURED["rng"][0].normal(),
+    "no seed": lambda x: x + np.random.default_rng().normal(),
+    "a RandomState without a seed": lambda x: x + np.random.RandomState().randn(),
+}
+
+
+@pytest.mark.parametrize("way", DRAWN)
+def test_g13_random_numbers_would_be_frozen(way):
+    text = refused(DRAWN[way], vector(), error=cp.RecordingError)
+    assert "random" in text
+    assert f"{__file__}:" in text
+    assert text.endswith(
+        "a graph would give the same numbers at each call: draw them outside and pass them as an argument"
+    )
+
+
+def test_g13_the_whole_message():
+    compiled = cp.compile(lambda x: x + np.random.rand(3))
+    with pytest.raises(cp.RecordingError) as caught:
+        compiled(vector())
+    line = test_g13_the_whole_message.__code__.co_firstlineno + 1
+    assert str(caught.value) == f"RANDOM {line}"
+
+
+def test_g13_a_generator_that_is_an_argument():
+    generator = np.random.default_rng(1)
+    refused(lambda x, rng: x + rng.normal(), vector(), generator, error=cp.RecordingError)
+    held = {"rng": generator}
+    refused(lambda x, tools: x + tools["rng"].normal(), vector(), held, error=cp.RecordingError)
+
+
+def test_g13_a_generator_that_is_not_used_is_no_trouble():
+    agree(lambda x, rng: x * 2, *[(vector(), GENERATOR)] * 3, number=1)
+
+
+def test_g13_numbers_with_a_seed_of_the_function_s_own_are_the_same_at_each_call():
+    agree(lambda x: x + np.random.default_rng(7).normal(size=3), *[(vector(),)] * 3, number=1)
+
+
+def test_g13_the_generator_of_the_program_goes_on_as_before():
+    """Compiling draws no number itself."""
+    np.random.seed(5)
+    before = np.random.get_state()[1].copy()
+    cp.compile(lambda x: x * 2)(vector())
+    assert (np.random.get_state()[1] == before).all()
