@@ -189,27 +189,28 @@ def test_the_source_can_be_read():
     line = function.__code__.co_firstlineno + 1
     assert text.startswith(
         "def graph(x0, x1):\n"
-        f"    if x0.size < 32768 or (n := rows(x0)) >= len(x0):  # test_numpy_tracer.py:{line}\n"
-        "        v0 = 2 * x0\n"
-        "        v0 = v0 + 1\n"
-        "        v0 = v0 ** 2\n"
-        "        v0 = -v0\n"
-        "        v1 = np.exp(v0)\n"
-        "    else:\n"
-        "        v0 = np.empty((n, *x0.shape[1:]), 'float64')\n"
-        "        v1 = np.empty(x0.shape, 'float64')\n"
-        "        for i in range(0, len(x0), n):\n"
-        "            k = slice(i, i + n)\n"
-        "            x0_k = x0[k]\n"
-        "            v1_k = v1[k]\n"
-        "            v0_k = v0[:len(x0_k)]\n"
-        "            np.multiply(2, x0_k, out=v0_k)\n"
+        "    if x0.size < 32768:\n"
+        "        return plain(x0, x1)\n"
+        f"    n = rows(x0)  # test_numpy_tracer.py:{line}\n"
+        "    v0 = np.empty((n, *x0.shape[1:]), 'float64')\n"
+        "    v1 = take(x0.shape, 'float64')\n"
+        "    for i in range(0, len(x0), n):\n"
+        "        k = slice(i, i + n)\n"
+        "        x0_k = x0[k]\n"
+        "        v1_k = v1[k]\n"
+        "        v0_k = v0[:len(x0_k)]\n"
+        "        np.multiply(2, x0_k, out=v0_k)\n"
     )
     assert text.endswith(
-        "    del v0\n"
-        "    v1 = v1 @ x1\n"
-        f"    v0 = v1.max(axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
-        "    np.subtract(v1, v0, out=v1)\n"
+        "def plain(x0, x1):\n"
+        f"    v0 = 2 * x0  # test_numpy_tracer.py:{line}\n"
+        "    v0 = v0 + 1\n"
+        "    v0 = v0 ** 2\n"
+        "    v0 = -v0\n"
+        "    v0 = np.exp(v0)\n"
+        "    v0 = v0 @ x1\n"
+        f"    v1 = v0.max(axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
+        "    v1 = v0 - v1\n"
         "    del v0\n"
         "    return [v1]\n"
     )
@@ -311,7 +312,7 @@ def test_a_layer_of_a_network_warns_of_nothing():
 
     w, b = np.ones((4, 3)), np.arange(3.0)
     graph = check(layer, *([x, w, b] for (x,) in rows(2, 1, 20_000)))
-    assert "np.maximum(v0_k, 0, out=v0_k)" in graph.text()
+    assert "np.maximum(v0_k, 0, out=" in graph.text()
     assert "layout C" in repr(graph.guards)
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import check
 
-from clika_pytree.runtimes.numpy import blocks
+from clika_pytree.runtimes.numpy import blocks, scratch
 
 DTYPES = ["float64", "float32", "int64", "int32", "uint8", "bool", "complex128", ">f8", "float16"]
 UNARY = [np.exp, np.negative, np.sqrt, np.abs, np.sin, np.floor, np.square, np.tanh, np.logical_not, np.isnan]
@@ -118,6 +118,7 @@ def array(seed: int, shape: tuple[int, ...], dtype: str, layout: str) -> Any:
 def block(request, monkeypatch):
     """Blocks of the real size, and tiny ones, so that small arrays run by blocks too."""
     monkeypatch.setattr(blocks, "BLOCK", request.param)
+    monkeypatch.setattr(scratch, "SMALLEST", request.param)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)

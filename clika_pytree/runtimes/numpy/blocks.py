@@ -19,9 +19,14 @@ __all__: list[str] = []
 BLOCK = 1 << 17  # bytes of an operand: a few of them are about a second-level cache
 
 
+def few(node: Node) -> int:
+    """How many items of a node's dtype are so few that they fit into the cache with everything around them."""
+    return 2 * BLOCK // int(node.dtype.itemsize)
+
+
 def rows(array: Any) -> int:
     """How many rows of an array are a block."""
-    return max(1, BLOCK * len(array) // int(array.nbytes))
+    return max(1, min(len(array), BLOCK * len(array) // max(1, int(array.nbytes))))
 
 
 class Step:
@@ -34,19 +39,22 @@ class Step:
 
 
 class Place:
-    """Memory that a result can have: an array that dies, or scratch for one block."""
+    """Memory that a result can have: a whole array, or scratch for one block.
 
-    __slots__ = ("dtype", "name", "scratch")
+    What is lent goes back when it is not needed any more, so nobody may see it after the run.
+    """
 
-    def __init__(self, name: str, dtype: Any, scratch: bool) -> None:
-        self.name, self.dtype, self.scratch = name, dtype, scratch
+    __slots__ = ("dtype", "lent", "name", "scratch")
+
+    def __init__(self, name: str, dtype: Any, *, scratch: bool = False, lent: bool = False) -> None:
+        self.name, self.dtype, self.scratch, self.lent = name, dtype, scratch, lent
 
 
 class Block:
     """The plan of one stretch. Results that are looked at later are whole arrays, others a block of scratch."""
 
-    def __init__(self, analysis: Analysis, variables: Variables, first: int, end: int) -> None:
-        self.analysis, self.variables, self.end = analysis, variables, end
+    def __init__(self, analysis: Analysis, variables: Variables, lent: set[str], first: int, end: int) -> None:
+        self.analysis, self.variables, self.lent, self.end = analysis, variables, lent, end
         self.ops = analysis.ops[first:end]
         self.dims = analysis.dims(self.ops[0].outputs[0])
         self.made: list[Place] = []  # memory that did not exist before
@@ -56,7 +64,7 @@ class Block:
         self.steps = [self.step(first + k, op) for k, op in enumerate(self.ops)]
         first_args = [arg for arg in self.ops[0].args if isinstance(arg, Node) and analysis.dims(arg) == self.dims]
         self.whole = self.name(first_args[0])
-        self.large = 2 * BLOCK // first_args[0].dtype.itemsize  # from so many items on it pays
+        self.large = few(first_args[0])  # from so many items on it pays
 
     def name(self, node: Node) -> str:
         return self.held[id(node)].name if id(node) in self.held else self.variables.of(node)
@@ -73,15 +81,21 @@ class Block:
                 if analysis.last[key] <= index and key not in analysis.kept:
                     self.free.append(self.held[key])
             elif analysis.dying(arg, index) and analysis.dims(arg) == self.dims:
-                self.free.append(Place(self.variables.of(arg), arg.dtype, False))
+                name = self.variables.of(arg)
+                self.free.append(Place(name, arg.dtype, lent=name in self.lent))
         inner = analysis.last[id(out)] < self.end and id(out) not in analysis.kept
-        found = [place for place in self.free if place.dtype == out.dtype and (inner or not place.scratch)]
+        private = analysis.is_private(out)
+        found = [
+            place
+            for place in self.free
+            if place.dtype == out.dtype and (inner or not place.scratch) and (private or not place.lent)
+        ]
         found.sort(key=lambda place: place.scratch)
         if found:
             place = found[-1]
             self.free.remove(place)
         else:
-            place = Place(self.variables.new(), out.dtype, inner)
+            place = Place(self.variables.new(), out.dtype, scratch=inner, lent=not inner and analysis.is_lent(out))
             self.made.append(place)
         self.held[id(out)] = place
         return Step(names, place.name)
@@ -105,7 +119,8 @@ class Block:
         lines: list[str] = []
         for place in self.made:
             shape = f"(n, *{self.whole}.shape[1:])" if place.scratch else f"{self.whole}.shape"
-            lines.append(f"{place.name} = np.empty({shape}, {place.dtype.name!r})")
+            make = "take" if place.lent else "np.empty"
+            lines.append(f"{place.name} = {make}({shape}, {place.dtype.name!r})")
         return lines
 
     def slices(self) -> list[str]:
@@ -124,6 +139,7 @@ class Block:
             node = op.outputs[0]
             if self.analysis.last[id(node)] >= self.end or id(node) in self.analysis.kept:
                 alive.add(self.variables.give(node, self.held[id(node)].name))
+        self.lent.update(place.name for place in self.made if place.lent)
         gone = [place.name for place in self.made if place.name not in alive]
         for op in self.ops:
             for node in nodes_in(op.args):

@@ -6,12 +6,16 @@ by the same loops over the same contiguous items, so neither bits nor layouts ca
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .dims import Assumed
-from .sizes import dims_in
+from .blocks import few
+from .dims import Assumed, first_size, of_input
+from .sizes import Dim, dims_in
 from .tape import CONSTANT, INPUT, Node, SizeTerm, nodes_in
 
 if TYPE_CHECKING:
@@ -89,6 +93,13 @@ def is_of_inputs(size: SizeTerm) -> bool:
     return all(dim.node.kind == INPUT for dim in dims_in(size.expression))
 
 
+class Count(NamedTuple):
+    """A number of items: that of an input times a ratio, which is that of the first call; or known."""
+
+    node: Node | None
+    ratio: float
+
+
 class Analysis:
     """Facts of the operations of a graph that decide what may be done with them."""
 
@@ -109,6 +120,7 @@ class Analysis:
             self.assumed.learn(op)
             self.note_layout(op)
         self.elementwise = [self.is_elementwise(op) for op in ops]
+        self.products = [self.is_product(op) and self.is_lent(op.outputs[0]) for op in ops]
 
     def rests_on(self, node: Node) -> set[int] | None:
         """The inputs whose C layout makes this node C-contiguous, None where it may not be."""
@@ -146,8 +158,10 @@ class Analysis:
         out = op.outputs[0]
         if not out.is_array or out.ndim == 0 or not has_plain_dtype(out) or self.rests_on(out) is None:
             return False
+        if self.is_small(out):
+            return False
         return all(
-            arg.dtype is not None and arg.dtype.kind in NUMERIC and arg.dtype.isnative
+            arg.dtype is not None and not arg.loose and arg.dtype.kind in NUMERIC and arg.dtype.isnative
             if isinstance(arg, Node)
             else type(arg) in (bool, int, float, complex) or (type(arg) is SizeTerm and is_of_inputs(arg))
             for arg in op.args
@@ -158,18 +172,72 @@ class Analysis:
 
     def dying(self, node: Any, index: int) -> bool:
         """Whether nobody looks at a node's memory after this operation."""
+        return isinstance(node, Node) and self.last[id(node)] <= index and self.is_private(node)
+
+    def is_private(self, node: Node) -> bool:
+        """Whether a node's memory is its own, and nobody sees it after the run."""
         return (
-            isinstance(node, Node)
-            and node.kind not in (INPUT, CONSTANT)
+            node.kind not in (INPUT, CONSTANT)
             and node.fresh
             and node.is_array
             and node.ndim > 0
             and node.alias is None
             and id(node) not in self.shared
             and id(node) not in self.kept
-            and self.last[id(node)] <= index
             and self.rests_on(node) is not None
         )
+
+    def is_lent(self, node: Node) -> bool:
+        """Whether a node may have memory that is kept from run to run: no result of the graph takes it over."""
+        while self.is_private(node):
+            index = self.last[id(node)]
+            heir = self.ops[index].outputs[0] if self.elementwise[index] else None
+            if heir is None or heir is node or not self.fits(node, heir):
+                return True
+            node = heir
+        return False
+
+    def is_product(self, op: Op) -> bool:
+        """Whether it is a product of two matrices whose result may be given memory."""
+        if op.name not in ("@", "np.matmul") or op.kwargs or op.errors or len(op.args) != 2:
+            return False
+        nodes = (*op.args, *op.outputs)
+        plain = all(isinstance(node, Node) and node.is_array and node.ndim == 2 and not node.loose for node in nodes)
+        return plain and all(map(has_plain_dtype, nodes)) and not self.is_small(op.outputs[0])
+
+    def is_small(self, node: Node) -> bool:
+        """Whether a node has so few items that allocating costs less than `out=` does, whatever is passed."""
+        count = self.count_of(self.dims(node))
+        return count is not None and count.node is None and count.ratio < few(node)
+
+    def decision(self) -> tuple[bool, tuple[Node, int] | None]:
+        """Whether the inputs decide if the memory of the results matters; and, where it is not known beforehand, the
+        input that tells, and from how many items of it on."""
+        outputs = [op.outputs[0] for k, op in enumerate(self.ops) if self.elementwise[k] or self.products[k]]
+        counts = [self.count_of(self.dims(out)) for out in outputs]
+        known = [count for count in counts if count is not None]
+        if len(known) < len(counts):
+            return False, None
+        tests = [
+            (
+                count.ratio * math.prod(max(1, size) for size in count.node.shape),
+                count.node,
+                int(few(out) / count.ratio),
+            )
+            for count, out in zip(known, outputs, strict=True)
+            if count.node is not None
+        ]
+        return True, max(tests, key=lambda test: test[0])[1:] if len(tests) == len(known) > 0 else None
+
+    def count_of(self, dims: Dims) -> Count | None:
+        """How many items an array of these dims has, None where that is no matter of the inputs."""
+        if not all(map(of_input, dims)):
+            return None
+        count = math.prod(max(1, first_size(dim)) for dim in dims)
+        found = next((dim.node for dim in dims if type(dim) is Dim), None)
+        if found is None:
+            return Count(None, math.prod(first_size(dim) for dim in dims))
+        return Count(found, count / math.prod(max(1, size) for size in found.shape))
 
     def fits(self, node: Node, out: Node) -> bool:
         """Whether a result has a node's dtype and shape."""

@@ -100,7 +100,8 @@ class Graph:
             index: Fact(tape.inputs[index], "C" if index in source.needs_layout else None)
             for index in sorted(tape.used)
         }
-        self.guards = Guards(facts, tape.forced, [Condition(e, value) for e, value in tape.conditions])
+        sizes = tape.forced if tape.dynamic else all_sizes(tape)
+        self.guards = Guards(facts, sizes, [Condition(e, value) for e, value in tape.conditions])
         self._function = self._compiled(source.names)
 
     def _compiled(self, names: dict[str, Any]) -> Any:
@@ -123,6 +124,11 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<graph of {len(self.inputs)} inputs, {len(self.nodes)} operations, {len(self.outputs)} results>"
+
+
+def all_sizes(tape: Tape) -> dict[tuple[int, int], int]:
+    shapes = ((index, tape.inputs[index].shape) for index in sorted(tape.used))
+    return {(index, axis): size for index, shape in shapes for axis, size in enumerate(shape)}
 
 
 def live_ops(ops: list[Op], outputs: list[Any]) -> list[Op]:

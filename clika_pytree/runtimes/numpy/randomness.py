@@ -155,7 +155,7 @@ def within(name: str, found: Any, names: frozenset[str]) -> Iterator[tuple[str, 
 
 
 def members(cls: Any) -> list[tuple[str, Any]]:
-    return list(vars(cls).items())
+    return [*cls.__dict__.items()]
 
 
 def names_in(code: types.CodeType) -> set[str]:

@@ -22,7 +22,11 @@ __all__: list[str] = []
 
 
 def record(
-    flat_fn: Callable[[list[Any]], list[Any]], tensors: Sequence[Any], reachable: Iterable[Any] = ()
+    flat_fn: Callable[[list[Any]], list[Any]],
+    tensors: Sequence[Any],
+    reachable: Iterable[Any] = (),
+    *,
+    dynamic: bool = True,
 ) -> tuple[list[Any], Graph]:
     """Run a function of a list of arrays once, and write down what it does with them.
 
@@ -30,6 +34,7 @@ def record(
         flat_fn: Takes one list of arrays and gives a list of arrays and other values.
         tensors: The arrays, and scalars, of this call.
         reachable: Other objects that the function may get hold of; random generators in them are watched.
+        dynamic: Whether sizes stay symbolic. Where they do not, the graph is for inputs of these shapes only.
 
     Returns:
         The results of this call, and the graph.
@@ -50,7 +55,7 @@ def record(
             raise RecordingError(f"record() expects numpy arrays, got {type(tensor).__name__} at {index}")
     layouts = [layout_class(tensor) for tensor in tensors]
     watch = Watch([flat_fn, *reachable])
-    tape = Tape(tensors, watch)
+    tape = Tape(tensors, watch, dynamic)
     recorded = [Recorded(tape, node, tensor) for node, tensor in zip(tape.inputs, tensors, strict=True)]
     try:
         with Entropy(), Refusals():

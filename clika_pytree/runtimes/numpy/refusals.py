@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 
+import clika_pytree
 from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-OWN = (os.path.dirname(os.path.abspath(__file__)) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep)
+# The folders of this package and of numpy.
+OWN = tuple(os.path.dirname(os.path.abspath(str(module.__file__))) + os.sep for module in (clika_pytree, np))
 
 
 _noted = threading.local()

@@ -51,7 +51,7 @@ class NumpyRuntime(Runtime):
         return TensorSpec(str(np.dtype(x.dtype)), tuple(x.shape))
 
     def compile(self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, /) -> tuple[Sequence[Any], Program]:
-        results, graph = record(flat_fn, tensors)
+        results, graph = record(flat_fn, tensors, dynamic=dynamic)
         return results, Program(graph)
 
 

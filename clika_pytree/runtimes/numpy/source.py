@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from clika_pytree.typing import TYPE_CHECKING
 
 from .blocks import Block, rows
 from .fusion import Analysis, ufunc_args, ufunc_of
 from .refusals import place_text
+from .scratch import give, take
 from .sizes import size_text
 from .tape import INPUT, Node
 from .wording import Namespace, Words
@@ -50,11 +53,12 @@ class Variables:
 class Writer:
     """One function of the source."""
 
-    def __init__(self, analysis: Analysis, space: Namespace, *, reuse: bool) -> None:
-        self.analysis, self.reuse = analysis, reuse
+    def __init__(self, analysis: Analysis, space: Namespace, *, reuse: bool, decided: bool = False) -> None:
+        self.analysis, self.reuse, self.decided = analysis, reuse, decided
         self.variables = Variables()
         self.words = Words(space, self.variables.of)
         self.lines: list[str] = []
+        self.lent: set[str] = set()  # the variables whose memory is lent
         self.rests: set[int] = set()  # the inputs whose C layout is relied on
         self.better = False  # whether it differs from the plain calls
         self.place = ""
@@ -83,18 +87,33 @@ class Writer:
             self.variables.drop([taken])
             self.variables.give(op.outputs[0], name)
             self.rely(op)
+            self.let_go(self.variables.drop(dead))
+        elif self.reuse and self.borrows(index):
+            text = elementwise_text(self.words, op, f"take({self.shape(op)}, {op.outputs[0].dtype.name!r})")
+            names = self.variables.drop(node for node in dead if node is not op.outputs[0])
+            name = self.variables.give(op.outputs[0])
+            self.lent.add(name)
+            self.line(f"{name} = {text}", op)
+            self.rely(op)
+            self.let_go(names)
         else:
-            text = self.words.call(op)
-            # The old array goes when the new one has its name: later than in numpy's own call by nothing.
-            names = self.variables.drop(node for node in dead if node not in op.outputs)
-            self.variables.free += names
-            taken_names = [self.variables.give(node) for node in op.outputs]
-            if op.errors:
-                self.line(f"with np.errstate({', '.join(f'{kind}={how!r}' for kind, how in op.errors.items())}):", op)
-            text = text if op.made is None else f"{self.words.target(op.made)} = {text}"
-            self.line(text, op, 2 if op.errors else 1)
-            self.forget(name for name in names if name not in taken_names)
-        self.delete(self.variables.drop(dead))
+            self.write_plain(op, dead)
+
+    def write_plain(self, op: Op, dead: list[Node]) -> None:
+        """The call as it was recorded."""
+        text = self.words.call(op)
+        # The old array goes when the new one has its name: later than in numpy's own call by nothing.
+        gone = self.variables.drop(node for node in dead if node not in op.outputs)
+        names = [name for name in gone if name not in self.lent]
+        self.variables.free += names
+        made = [self.variables.give(node) for node in op.outputs]
+        if op.errors:
+            self.line(f"with np.errstate({', '.join(f'{kind}={how!r}' for kind, how in op.errors.items())}):", op)
+        text = text if op.made is None else f"{self.words.target(op.made)} = {text}"
+        self.line(text, op, 2 if op.errors else 1)
+        self.forget(name for name in names if name not in made)
+        self.let_go([name for name in gone if name in self.lent])
+        self.let_go(self.variables.drop(dead))
 
     def reused(self, index: int) -> Node | None:
         """An operand that dies here and whose memory the result can have."""
@@ -102,38 +121,61 @@ class Writer:
         if not analysis.elementwise[index]:
             return None
         for arg in ufunc_args(op):
-            if analysis.dying(arg, index) and analysis.fits(arg, op.outputs[0]):
+            fits = analysis.dying(arg, index) and analysis.fits(arg, op.outputs[0])
+            if fits and (analysis.is_private(op.outputs[0]) or self.variables.of(arg) not in self.lent):
                 return arg  # type: ignore[no-any-return]
         return None
 
+    def borrows(self, index: int) -> bool:
+        """Whether the result of an operation lives within the run only, in memory that is kept for such."""
+        if self.analysis.products[index]:
+            return True
+        op = self.analysis.ops[index]
+        return self.analysis.elementwise[index] and self.analysis.is_lent(op.outputs[0]) and bool(self.shape(op))
+
+    def shape(self, op: Op) -> str:
+        """The shape of the result, empty where no operand has it."""
+        if ufunc_of(op) is None:
+            return "({}.shape[0], {}.shape[1])".format(*map(self.words.node, op.args))
+        dims = self.analysis.dims(op.outputs[0])
+        same = (arg for arg in op.args if isinstance(arg, Node) and self.analysis.dims(arg) == dims)
+        return next((f"{self.words.node(arg)}.shape" for arg in same), "")
+
     def write_block(self, first: int, end: int) -> None:
-        block = Block(self.analysis, self.variables, first, end)
+        block = Block(self.analysis, self.variables, self.lent, first, end)
         ops = self.analysis.ops[first:end]
         whole = block.whole
-        self.line(f"if {whole}.size < {block.large} or (n := rows({whole})) >= len({whole}):", ops[0])
-        for op, step in zip(ops, block.steps, strict=True):
-            # Small arrays: allocating costs less than `out=` does.
-            self.line(f"{step.target} = {block.words(self.words.space, step).call(op)}", op, 2)
-        self.line("else:")
+        if self.decided:
+            depth = 1
+            self.line(f"n = rows({whole})", ops[0])
+        else:
+            depth = 2
+            self.line(f"if {whole}.size < {block.large}:", ops[0])
+            for op, step in zip(ops, block.steps, strict=True):
+                self.line(f"{step.target} = {block.words(self.words.space, step).call(op)}", op, 2)
+            self.line("else:")
+            self.line(f"n = rows({whole})", depth=2)
         for text in block.setup():
-            self.line(text, depth=2)
-        self.line(f"for i in range(0, len({whole}), n):", depth=2)
+            self.line(text, depth=depth)
+        self.line(f"for i in range(0, len({whole}), n):", depth=depth)
         for text in block.slices():
-            self.line(text, depth=3)
+            self.line(text, depth=depth + 1)
         for op, step in zip(ops, block.steps, strict=True):
             text = elementwise_text(block.words(self.words.space, step, rows=True), op, f"{step.target}_k")
-            self.line(text, depth=3)
-        gone = block.finish()
-        self.lines.append("    del " + ", ".join(gone)) if gone else None
-        self.variables.free += gone
-        for op in ops:
+            self.line(text, op, depth + 1)
             self.rely(op)
+        self.let_go(block.finish())
 
     def rely(self, op: Op) -> None:
         self.better = True
         self.rests |= self.analysis.rests_on(op.outputs[0]) or set()
 
-    def delete(self, names: list[str]) -> None:
+    def let_go(self, names: list[str]) -> None:
+        """Free the names of arrays that are dead; what was lent goes back."""
+        for name in names:
+            if name in self.lent:
+                self.lent.remove(name)
+                self.line(f"give({name})")
         self.forget(names)
         self.variables.free += names
 
@@ -157,7 +199,7 @@ def mentioned(op: Op) -> list[Node]:
 
 def elementwise_text(words: Words, op: Op, out: str) -> str:
     """The call as one of a ufunc that writes into `out`."""
-    ufunc = ufunc_of(op)
+    ufunc = ufunc_of(op) or np.matmul
     name = words.function(op) if op.kind == "ufunc" else f"np.{ufunc.__name__}"
     listed = ", ".join([*map(words.term, ufunc_args(op)), f"out={out}"])
     return f"{name}({listed})"
@@ -171,21 +213,24 @@ class Source:
         analysis = Analysis(graph.nodes, graph.outputs, graph.inputs, layouts)
         arguments = ", ".join(f"x{node.index}" for node in graph.inputs)
         plain = Writer(analysis, space, reuse=False)
-        fused = Writer(analysis, space, reuse=True)
+        decided, test = analysis.decision()
+        fused = Writer(analysis, space, reuse=True, decided=decided)
         plain.write()
         fused.write()
-        assumed = [
+        # The plain calls are for what needs no memory, and for other sizes than those that were assumed.
+        plainly = [] if test is None else [f"x{test[0].index}.size < {test[1]}"]
+        plainly += [
             " != ".join(size_text(side, lambda node: f"x{node.index}") for side in pair)
             for pair in analysis.assumed.needed
         ]
         self.needs_layout = fused.rests
         self.parts: list[str] = []
         if fused.better:
-            guard = [f"    if {' or '.join(assumed)}:", f"        return plain({arguments})"] if assumed else []
+            guard = [f"    if {' or '.join(plainly)}:", f"        return plain({arguments})"] if plainly else []
             self.add("graph", arguments, guard, fused, graph.outputs)
-        if assumed or not fused.better:
+        if plainly or not fused.better:
             self.add("plain" if fused.better else "graph", arguments, [], plain, graph.outputs)
-        self.names = {**space.objects, "rows": rows}
+        self.names = {**space.objects, "give": give, "rows": rows, "take": take}
 
     def add(self, name: str, arguments: str, head: list[str], writer: Writer, outputs: list[Any]) -> None:
         result = f"    return [{', '.join(map(writer.words.term, outputs))}]"

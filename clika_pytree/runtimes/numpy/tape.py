@@ -34,6 +34,7 @@ class Node:
         "fresh",
         "index",
         "kind",
+        "loose",
         "ndim",
         "shape",
         "sources",
@@ -54,6 +55,7 @@ class Node:
         self.fresh = False  # whether its memory was made by the operation that made it
         self.sources: frozenset[int] = frozenset((index,)) if kind == INPUT else frozenset()
         self.varies = False  # whether its shape depends on values
+        self.loose = False  # whether its dtype does
         self.dims: tuple[Any, ...] = self.shape if kind == CONSTANT else tuple(Dim(self, k) for k in range(self.ndim))
 
     def root(self) -> Node:
@@ -116,11 +118,13 @@ class SizeTerm:
 class Tape:
     """A recording in progress."""
 
-    def __init__(self, tensors: Sequence[Any], watch: Watch) -> None:
-        self.watch = watch
+    def __init__(self, tensors: Sequence[Any], watch: Watch, dynamic: bool) -> None:
+        self.watch, self.dynamic = watch, dynamic
         self.open = True
         self.errors: Any = np.geterr()
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
+        for node in () if dynamic else self.inputs:
+            node.dims = node.shape
         self.constants: dict[int, Node] = {}
         self.ops: list[Op] = []
         self.count = 0
@@ -222,9 +226,18 @@ class Tape:
         writes: Sequence[Any] = (),
         fresh: bool = False,
         varies: bool = False,
+        loose: bool = False,
         optional: bool = False,
     ) -> Any:
-        """Run a call on the real values and write it down. `optional`: a result may be None or what is written into."""
+        """Run a call on the real values and write it down.
+
+        Args:
+            writes: What it writes into.
+            fresh: Whether the memory of its results is their own.
+            varies: Whether the shape of a result depends on values.
+            loose: Whether the dtype of a result does.
+            optional: Whether a result may be None, or what is written into.
+        """
         self.check_open()
         kwargs = kwargs or {}
         for target in writes:
@@ -238,10 +251,11 @@ class Tape:
         if errors != self.errors:
             op.errors = {kind: how for kind, how in errors.items() if how != self.errors[kind]}
         used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
-        sources = frozenset[int]().union(*(node.sources for node in used))
-        op.made, wrapped = (
-            (None, None) if optional else self.wrap(op, result, sources, varies or any(n.varies for n in used))
-        )
+        origin = Node(RESULT, -1, None)  # what all results of the call have in common
+        origin.sources = frozenset[int]().union(*(node.sources for node in used))
+        origin.varies = varies or any(node.varies for node in used)
+        origin.loose = loose or any(node.loose for node in used)
+        op.made, wrapped = (None, None) if optional else self.wrap(op, result, origin)
         self.ops.append(op)
         if not fresh:
             arrays = [node for node in (*used, *op.outputs) if issubclass(node.type, np.ndarray)]
@@ -252,17 +266,19 @@ class Tape:
         proven_dims(op)
         return wrapped
 
-    def wrap(self, op: Op, result: Any, sources: frozenset[int], varies: bool) -> tuple[Any, Any]:
+    def wrap(self, op: Op, result: Any, origin: Node) -> tuple[Any, Any]:
         """A result as nodes and as what the function goes on with."""
         if is_a(result, (np.ndarray, np.generic)):
             node = Node(RESULT, self.count, result)
             self.count += 1
-            node.sources, node.varies = sources, varies
+            node.sources, node.varies, node.loose = origin.sources, origin.varies, origin.loose
             node.fresh = op.fresh
+            if not (self.dynamic or node.varies):
+                node.dims = node.shape
             op.outputs.append(node)
             return node, Recorded(self, node, result)
         if is_a(result, (list, tuple)):
-            pairs = [self.wrap(op, item, sources, varies) for item in result]
+            pairs = [self.wrap(op, item, origin) for item in result]
             made, wrapped = [a for a, _ in pairs], [b for _, b in pairs]
             if is_a(result, list):
                 return made, wrapped

@@ -1,0 +1,47 @@
+"""Memory for arrays that live within one run of a graph, kept from run to run: fresh pages cost more than sums do."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clika_pytree.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__: list[str] = []
+
+SMALLEST = 1 << 18  # bytes; below it malloc has memory at hand
+MOST = 1 << 26  # bytes that are kept, of all graphs together
+
+# What nobody uses, by its number of bytes. Threads need no lock: a list gives each of its items once.
+_kept: dict[int, list[Any]] = {}
+
+
+def take(shape: tuple[int, ...], dtype: str) -> Any:
+    """An array with any contents."""
+    kind = np.dtype(dtype)
+    needed = math.prod(shape) * kind.itemsize
+    if needed < SMALLEST:
+        return np.empty(shape, kind)
+    step = 1 << max(0, needed.bit_length() - 3)  # four sizes between a power of two and the next
+    count = -(-needed // step) * step
+    memory: Any
+    try:
+        memory = _kept[count].pop()
+    except (KeyError, IndexError):
+        memory = np.empty(count, np.uint8)
+    return memory[:needed].view(kind).reshape(shape)
+
+
+def give(array: Any) -> None:
+    """Take an array of `take` back; nobody looks at it any more."""
+    memory = array.base
+    if memory is None:
+        return
+    if sum(count * len(same) for count, same in [*_kept.items()]) + memory.nbytes > MOST:
+        _kept.clear()
+    if memory.nbytes <= MOST:
+        _kept.setdefault(memory.nbytes, []).append(memory)
