@@ -1,8 +1,8 @@
 """Where a runtime meets a tree: functions of trees are compiled, traced and waited for here."""
 
 from .cache import GuardCache, GuardError, UnregisteredNodeError
-from .compilation import Compiled as Compiled
 from .compilation import compile
+from .compiled import Compiled as Compiled
 from .errors import MissError, RecompileWarning
 from .evaluation import eval
 from .explanation import Change as Change

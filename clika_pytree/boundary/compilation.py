@@ -2,287 +2,26 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError
-from clika_pytree.registration import described
-from clika_pytree.runtimes import runtime_named
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
 
-from .cache import GuardCache, runtime_of
-from .errors import MissError
-from .explanation import Explanation, changes_from
-from .flights import Flights
+from .compiled import Compiled, CompiledPartial
 from .functions import target_of
-from .program import build
-from .recompiles import Recompiles
-from .state import traced_name
-from .table import GraphTable, row_of
+from .options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Literal, TypeAlias
 
     from clika_pytree.runtimes.protocol import Runtime
     from clika_pytree.typing import Namespace
 
-    from .functions import Target
+    from .options import OnMiss
 
-    OnMiss: TypeAlias = Literal["compile", "error"]
-
-__all__ = ["Compiled", "compile"]
+__all__ = ["compile"]
 
 P = ParamSpec("P")
-Q = ParamSpec("Q")
 R = TypeVar("R")
-S = TypeVar("S")
-
-
-class CacheInfo(NamedTuple):
-    """What a compiled function has counted.
-
-    Attributes:
-        hits: Calls that a graph was found for.
-        misses: Calls that none was found for, those inside another trace included.
-        maxsize: How many graphs there may be.
-        currsize: How many there are.
-    """
-
-    hits: int
-    misses: int
-    maxsize: int
-    currsize: int
-
-
-class Compiled(Generic[P, R]):
-    """A function that `compile` made: it runs a graph where it has one for a call, and makes one where it has none.
-
-    As an attribute of a class it is a method, whose object is an argument like any other.
-    """
-
-    def __init__(self, target: Target, options: Options) -> None:
-        functools.update_wrapper(self, target.function)
-        self.__name__ = target.name
-        self.__wrapped__ = target.function
-        self._target, self._options = target, options
-        self._cache = GuardCache(
-            target.signature, options.max_graphs, namespace=options.namespace, dynamic=options.dynamic
-        )
-        self._lookup = self._cache.lookup
-        self._flights = Flights(options.dynamic)
-        self._recompiles = Recompiles(target.name)
-        self._looked_again = 0  # lookups that are no call of their own
-        self.on_miss = options.on_miss
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        found = self._lookup(args, kwargs)
-        if found is None:
-            return self._miss(args, kwargs)
-        return found[0].run(found[1])  # type: ignore[no-any-return]
-
-    @overload
-    def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...
-    @overload
-    def __get__(self: Compiled[Concatenate[S, Q], R], instance: S, owner: Any = None) -> Compiled[Q, R]: ...
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        compiled: Any = self
-        return compiled if instance is None else Bound(compiled, instance)
-
-    def _miss(self, args: Any, kwargs: Any) -> R:
-        """Make the graph for a call that has none, and give its result."""
-        if traced_name() is not None:
-            # Part of another graph: what it does is recorded there.
-            return cast("R", self.__wrapped__(*args, **kwargs))
-        while True:
-            call = self._bind(args, kwargs)
-            flight = self._flights.begin(call)
-            try:
-                # Another thread may have made the graph since this one looked.
-                found = self._lookup(args, kwargs)
-                if found is not None:
-                    return cast("R", found[0].run(found[1]))
-                self._looked_again += 1
-                if flight is not None:
-                    return cast("R", self._make(call))
-            finally:
-                if flight is not None:
-                    self._flights.end(flight)
-
-    def _bind(self, args: Any, kwargs: Any) -> Any:
-        try:
-            return self._cache.bind(args, kwargs)
-        except TypeError:
-            try:
-                self._target.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{self.__name__}(): {error}") from None
-            raise
-
-    def _make(self, call: Any) -> Any:
-        options, name = self._options, self.__name__
-        runtime = runtime_of_call(name, call, options.runtime)
-        if self._on_miss == "error":
-            raise self._refused(call)
-        if self._recompiles.wants_changes():
-            self._recompiles.note(changes_from(self._cache.explain(call)))
-        program, result = build(self.__wrapped__, name, call, runtime, options.namespace, options.dynamic)
-        self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
-        self._recompiles.made()
-        return result
-
-    def _refused(self, call: Any) -> MissError:
-        name = self.__name__
-        text = f'{name}() makes no new graphs, as its on_miss is "error", and '
-        if not self.cache_info().currsize:
-            return MissError(
-                f"{text}has no graph yet. Make those it needs before: compile it without on_miss, and call it"
-            )
-        changes = changes_from(self._cache.explain(call))
-        text += "none fits this call"
-        for change in changes[:1]:
-            more = f" (and {len(changes) - 1:,} more)" if len(changes) > 1 else ""
-            text += f": {change}{more}. {name}.explain(...) with the same arguments lists what differs"
-        error = MissError(text)
-        error.path = changes[0].path if changes else None
-        return error
-
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
-        """Why a call would need a new graph: how it differs from the one that the closest graph was made for.
-
-        Nothing is run or made; of user code only the flatten functions of classes and the `repr` of leaves are called.
-
-        Args:
-            *args: The arguments of the call.
-            **kwargs: Those given by name.
-
-        Returns:
-            What prints a line for each difference. `needs_graph` says whether a graph would be made, and `changes` has
-            the differences, each with a `path`, `old`, `new` and `kind`.
-
-        Raises:
-            PyTreeTypeError: (a `TypeError`) the call would be refused, as something in it can't be a guard.
-        """
-        call = self._bind(args, kwargs)
-        return Explanation(self.__name__, self.cache_info().currsize, changes_from(self._cache.explain(call)))
-
-    def graphs(self) -> GraphTable:
-        """The graphs there are, as a table that prints: what each is for, how often it ran, and what making it took."""
-        parameters = tuple(self._target.signature.parameters)
-        return GraphTable(
-            self.__name__, parameters, [row_of(entry) for entry in self._cache.entries()], self.cache_info()
-        )
-
-    @property
-    def on_miss(self) -> OnMiss:
-        """What happens where no graph fits a call: "compile" makes one, "error" raises a `MissError`.
-
-        It can be set: a server calls what it compiled for all that may come, and refuses to compile anything later.
-        """
-        return self._on_miss
-
-    @on_miss.setter
-    def on_miss(self, value: OnMiss) -> None:
-        self._on_miss = checked_on_miss(value)
-
-    def cache_info(self) -> CacheInfo:
-        """How often a graph was found and how often not, how many there may be, and how many there are."""
-        info = self._cache.cache_info()
-        return CacheInfo(info.hits, info.misses - self._looked_again, info.maxsize, info.currsize)
-
-    def clear(self) -> None:
-        """Forget all graphs, and what was counted."""
-        self._cache.clear()
-        self._looked_again = 0
-        self._recompiles = Recompiles(self.__name__)
-
-    def __repr__(self) -> str:
-        count = self.cache_info().currsize
-        return f"<compiled function {self.__name__}, {count:,} graph{'' if count == 1 else 's'}>"
-
-
-class CompiledPartial(Compiled[P, R]):
-    """A compiled function with arguments that come before those of a call."""
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        target = self._target
-        given: Any = (*target.leading, *args)
-        named: Any = {**target.keywords, **kwargs} if target.keywords else kwargs
-        found = self._lookup(given, named)
-        return self._miss(given, named) if found is None else found[0].run(found[1])
-
-
-class Bound(functools.partial[Any]):
-    """A compiled method of one object. A partial in C adds less to a call than a class of ours would."""
-
-    @property
-    def __self__(self) -> Any:
-        return self.args[0]
-
-    @property
-    def __func__(self) -> Compiled[..., Any]:
-        return cast("Compiled[..., Any]", self.func)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.func, name)
-
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        return self.__func__.explain(*self.args, *args, **kwargs)
-
-    def __repr__(self) -> str:
-        return f"<bound {self.func!r} of {described(self.__self__)}>"
-
-
-class Options:
-    """What `compile` was told."""
-
-    __slots__ = ("dynamic", "max_graphs", "namespace", "on_miss", "runtime")
-
-    def __init__(self, dynamic: Any, runtime: Any, max_graphs: Any, on_miss: Any, namespace: Any) -> None:
-        if type(dynamic) is not bool:
-            raise PyTreeTypeError(f"compile() expects True or False as dynamic, got {described(dynamic)}")
-        if type(max_graphs) is not int or max_graphs < 1:
-            raise PyTreeTypeError(f"compile() expects a number from 1 on as max_graphs, got {described(max_graphs)}")
-        self.dynamic, self.max_graphs, self.namespace = dynamic, max_graphs, namespace
-        self.on_miss = checked_on_miss(on_miss)
-        self.runtime: Runtime | None = None if runtime is None else runtime_named("compile()", runtime)
-
-
-def checked_on_miss(value: Any) -> OnMiss:
-    if class_of(value) is not str or value not in ("compile", "error"):
-        raise PyTreeValueError(f'compile() expects "compile" or "error" as on_miss, got {described(value)}')
-    return cast("OnMiss", value)
-
-
-def runtime_of_call(name: str, call: Any, asked: Runtime | None) -> Runtime:
-    """The runtime that compiles a call: the one asked for, that of its tensors, or numpy where it has none."""
-    chosen = asked
-    for runtime in call.runtimes:
-        if runtime.name == "numpy" or runtime is chosen:
-            continue
-        if chosen is not None:
-            raise mixed(name, call, chosen, runtime, asked)
-        chosen = runtime
-    return chosen or runtime_named(f"{name}()", "numpy")
-
-
-def mixed(name: str, call: Any, one: Runtime, other: Runtime, asked: Runtime | None) -> PyTreeTypeError:
-    """The error of a call with tensors of two runtimes."""
-    place: dict[str, str] = {}
-    for path, leaf, is_tensor in zip(call.names, call.leaves, call.mask, strict=True):
-        if is_tensor:
-            place.setdefault(runtime_of(leaf).name, path)
-    if asked is not None:
-        text = f"{name}() was compiled for the runtime {one.name}, and {place[other.name]} is a tensor of {other.name}"
-    else:
-        text = (
-            f"{name}() got tensors of two runtimes: {place[one.name]} is one of {one.name}, and {place[other.name]} of "
-        )
-        text += other.name
-    error = PyTreeTypeError(f"{text}. One call can use one runtime, beside numpy: convert one of them")
-    error.path = place[other.name]
-    return error
 
 
 @overload
@@ -314,7 +53,57 @@ def compile(
     on_miss: OnMiss = "compile",
     namespace: Namespace = "",
 ) -> Any:
-    """A function of trees, compiled for each kind of call that comes."""
+    """Make a function of trees run as graphs of a runtime, one for each kind of call.
+
+    The first call of a kind runs the function once and records what it does with its tensors. Later calls run what was
+    recorded. Two calls are of one kind where their arguments have one structure, equal values in all leaves that are no
+    tensors, and tensors of the same dtypes and sizes. So tensors are the inputs of a graph, and everything else is
+    built into it, also what the function reads from globals and closures.
+
+    It is a decorator, too, with or without arguments, also of methods, whose object is an argument like any other. The
+    arguments that a `functools.partial` holds, and the object of a bound method or of a class with `__call__`, count as
+    arguments of each call.
+
+    Args:
+        fn: A function whose arguments and result are trees.
+        dynamic: Whether one graph serves all sizes that the function does not use as numbers of its own.
+        runtime: The name of a runtime, or a runtime; without it, that of a call's tensors, and numpy for a call without
+            tensors. numpy arrays may stand beside the tensors of any other runtime.
+        max_graphs: How many graphs are kept. Beyond that, the one that was not used for the longest time goes.
+        on_miss: What happens where no graph fits a call: "compile" makes one, "error" raises a `MissError`. It can be
+            set later: `compiled.on_miss = "error"`.
+        namespace: The name, or tuple of names, in which registrations are looked up before the global ones.
+
+    Returns:
+        A `Compiled`, which is called like the function. `graphs()` lists its graphs, `explain(...)` says why a call
+        needs a new one, `cache_info()` counts, `clear()` forgets. Without `fn`, a decorator.
+
+    Raises:
+        PyTreeTypeError: (a `TypeError`) `fn` is no function that returns its result, or an option is of the wrong sort.
+        PyTreeValueError: (a `ValueError`) there is no such runtime, or no such `on_miss`.
+        GuardError: (a `TypeError`, at a call) a leaf has no usable `==` and hash; as `UnregisteredNodeError`, an object
+            holds tensors and its class is not registered. The message names the argument and what to do.
+        RecordingError: (a `TypeError`, at a call) the function did something that a graph can't hold, such as a branch
+            on the value of a tensor; the message names the line.
+
+    Example:
+        >>> import numpy as np
+        >>> import clika_pytree as crt
+        >>> @crt.compile
+        ... def predict(params, batch):
+        ...     hidden = np.tanh(batch["x"] @ params["w"])
+        ...     return {"mean": hidden.mean(axis=0), "inputs": batch["x"]}
+        >>> params, batch = {"w": np.eye(2)}, {"x": np.zeros((3, 2))}
+        >>> predict(params, batch)["mean"]
+        array([0., 0.])
+        >>> predict(params, batch)["inputs"] is batch["x"]
+        True
+        >>> predict.cache_info()
+        CacheInfo(hits=1, misses=1, maxsize=64, currsize=1)
+        >>> predict.explain({"w": np.eye(2)}, {"x": np.zeros((4, 2))})
+        predict: this call needs a new graph; one thing differs from the only graph:
+          batch['x']: was float64[3, 2], now float64[4, 2]
+    """
     options = Options(dynamic, runtime, max_graphs, on_miss, namespace)
 
     def compiled(fn: Callable[P, R]) -> Compiled[P, R]:

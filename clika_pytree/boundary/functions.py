@@ -51,6 +51,10 @@ def target_of(caller: str, given: Any) -> Target:
         elif isinstance(function, types.MethodType):
             leading = (function.__self__, *leading)
             function = function.__func__
+        elif type(compiled := getattr(function, "_target", None)) is Target:
+            keywords = {**compiled.keywords, **(keywords or {})} if compiled.keywords else keywords
+            leading = (*compiled.leading, *leading)
+            function = compiled.function
         elif is_object_with_call(caller, function):
             leading = (function, *leading)
             function = type(function).__call__

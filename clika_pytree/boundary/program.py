@@ -133,7 +133,7 @@ def build(function: Any, name: str, call: Any, runtime: Runtime, namespace: Any,
 
     def flat_fn(tensors: list[Any], _reachable: Any = None) -> list[Any]:
         args, kwargs = call.arguments(tensors)
-        with Inside(name):
+        with Inside(f"{name}()"):
             result = function(*args, **kwargs)
             return outputs.tensors_of(result)
 

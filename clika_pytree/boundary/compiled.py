@@ -1,0 +1,234 @@
+"""A compiled function: it finds the graph for a call, or makes it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
+
+from clika_pytree.registration import described
+from clika_pytree.typing import TYPE_CHECKING
+
+from .cache import GuardCache
+from .errors import MissError
+from .explanation import Explanation, changes_from
+from .flights import Flights
+from .options import checked_on_miss, runtime_of_call
+from .program import build
+from .recompiles import Recompiles
+from .state import traced_name
+from .table import GraphTable, row_of
+
+if TYPE_CHECKING:
+    from .functions import Target
+    from .options import OnMiss, Options
+
+__all__: list[str] = []
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class CacheInfo(NamedTuple):
+    """What a compiled function has counted.
+
+    Attributes:
+        hits: Calls that a graph was found for.
+        misses: Calls that none was found for, those inside another trace included.
+        maxsize: How many graphs there may be.
+        currsize: How many there are.
+    """
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+class Compiled(Generic[P, R]):
+    """A function that `compile` made: it runs a graph where it has one for a call, and makes one where it has none.
+
+    As an attribute of a class it is a method, whose object is an argument like any other.
+    """
+
+    def __init__(self, target: Target, options: Options) -> None:
+        functools.update_wrapper(self, target.function)
+        self.__name__ = target.name
+        self.__wrapped__ = target.function
+        self._target, self._options = target, options
+        self._cache = GuardCache(
+            target.signature, options.max_graphs, namespace=options.namespace, dynamic=options.dynamic
+        )
+        self._lookup = self._cache.lookup
+        self._flights = Flights(options.dynamic)
+        self._recompiles = Recompiles(target.name)
+        self._looked_again = 0  # lookups that are no call of their own
+        self.on_miss = options.on_miss
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        found = self._lookup(args, kwargs)
+        if found is None:
+            return self._miss(args, kwargs)
+        return found[0].run(found[1])  # type: ignore[no-any-return]
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...
+    @overload
+    def __get__(self: Compiled[Concatenate[S, Q], R], instance: S, owner: Any = None) -> Compiled[Q, R]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        compiled: Any = self
+        return compiled if instance is None else Bound(compiled, instance)
+
+    def _miss(self, args: Any, kwargs: Any) -> R:
+        """Make the graph for a call that has none, and give its result."""
+        if traced_name() is not None:
+            # Part of another graph: what it does is recorded there.
+            return cast("R", self.__wrapped__(*args, **kwargs))
+        while True:
+            call = self._bind(args, kwargs)
+            flight = self._flights.begin(call)
+            try:
+                # Another thread may have made the graph since this one looked.
+                found = self._lookup(args, kwargs)
+                if found is not None:
+                    return cast("R", found[0].run(found[1]))
+                self._looked_again += 1
+                if flight is not None:
+                    return cast("R", self._make(call))
+            finally:
+                if flight is not None:
+                    self._flights.end(flight)
+
+    def _bind(self, args: Any, kwargs: Any) -> Any:
+        try:
+            return self._cache.bind(args, kwargs)
+        except TypeError:
+            try:
+                self._target.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.__name__}(): {error}") from None
+            raise
+
+    def _make(self, call: Any) -> Any:
+        options, name = self._options, self.__name__
+        runtime = runtime_of_call(name, call, options.runtime)
+        if self._on_miss == "error":
+            raise self._refused(call)
+        if self._recompiles.wants_changes():
+            self._recompiles.note(changes_from(self._cache.explain(call)))
+        program, result = build(self.__wrapped__, name, call, runtime, options.namespace, options.dynamic)
+        self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
+        self._recompiles.made()
+        return result
+
+    def _refused(self, call: Any) -> MissError:
+        name = self.__name__
+        text = f'{name}() makes no new graphs, as its on_miss is "error", and '
+        if not self.cache_info().currsize:
+            return MissError(
+                f"{text}has no graph yet. Make those it needs before: compile it without on_miss, and call it"
+            )
+        changes = changes_from(self._cache.explain(call))
+        text += "none fits this call"
+        for change in changes[:1]:
+            more = f" (and {len(changes) - 1:,} more)" if len(changes) > 1 else ""
+            text += f": {change}{more}. {name}.explain(...) with the same arguments lists what differs"
+        error = MissError(text)
+        error.path = changes[0].path if changes else None
+        return error
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """Why a call would need a new graph: how it differs from the one that the closest graph was made for.
+
+        Nothing is run or made; of user code only the flatten functions of classes and the `repr` of leaves are called.
+
+        Args:
+            *args: The arguments of the call.
+            **kwargs: Those given by name.
+
+        Returns:
+            What prints a line for each difference. `needs_graph` says whether a graph would be made, and `changes` has
+            the differences, each with a `path`, `old`, `new` and `kind`.
+
+        Raises:
+            PyTreeTypeError: (a `TypeError`) the call would be refused, as something in it can't be a guard.
+        """
+        call = self._bind(args, kwargs)
+        return Explanation(self.__name__, self.cache_info().currsize, changes_from(self._cache.explain(call)))
+
+    def graphs(self) -> GraphTable:
+        """The graphs there are, as a table that prints: what each is for, how often it ran, and what making it took."""
+        parameters = tuple(self._target.signature.parameters)
+        return GraphTable(
+            self.__name__, parameters, [row_of(entry) for entry in self._cache.entries()], self.cache_info()
+        )
+
+    @property
+    def on_miss(self) -> OnMiss:
+        """What happens where no graph fits a call: "compile" makes one, "error" raises a `MissError`.
+
+        It can be set: a server calls what it compiled for all that may come, and refuses to compile anything later.
+        """
+        return self._on_miss
+
+    @on_miss.setter
+    def on_miss(self, value: OnMiss) -> None:
+        self._on_miss = checked_on_miss(value)
+
+    def cache_info(self) -> CacheInfo:
+        """How often a graph was found and how often not, how many there may be, and how many there are."""
+        info = self._cache.cache_info()
+        return CacheInfo(info.hits, info.misses - self._looked_again, info.maxsize, info.currsize)
+
+    def clear(self) -> None:
+        """Forget all graphs, and what was counted."""
+        self._cache.clear()
+        self._looked_again = 0
+        self._recompiles = Recompiles(self.__name__)
+
+    def __copy__(self) -> Compiled[P, R]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Compiled[P, R]:
+        return self
+
+    def __reduce__(self) -> Any:
+        """By name, as functions are pickled; its graphs stay in this process."""
+        return cast("str", vars(self)["__qualname__"])
+
+    def __repr__(self) -> str:
+        count = self.cache_info().currsize
+        return f"<compiled function {self.__name__}, {count:,} graph{'' if count == 1 else 's'}>"
+
+
+class CompiledPartial(Compiled[P, R]):
+    """A compiled function with arguments that come before those of a call."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        target = self._target
+        given: Any = (*target.leading, *args)
+        named: Any = {**target.keywords, **kwargs} if target.keywords else kwargs
+        found = self._lookup(given, named)
+        return self._miss(given, named) if found is None else found[0].run(found[1])
+
+
+class Bound(functools.partial[Any]):
+    """A compiled method of one object. A partial in C adds less to a call than a class of ours would."""
+
+    @property
+    def __self__(self) -> Any:
+        return self.args[0]
+
+    @property
+    def __func__(self) -> Compiled[..., Any]:
+        return cast("Compiled[..., Any]", self.func)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        return self.__func__.explain(*self.args, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.func!r} of {described(self.__self__)}>"
