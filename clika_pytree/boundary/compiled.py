@@ -154,6 +154,9 @@ class Compiled(Generic[P, R]):
         Raises:
             PyTreeTypeError: (a `TypeError`) the call would be refused, as something in it can't be a guard.
         """
+        return self._explained(args, kwargs)
+
+    def _explained(self, args: Any, kwargs: Any) -> Explanation:
         call = self._bind(args, kwargs)
         return Explanation(self.__name__, self.cache_info().currsize, changes_from(self._cache.explain(call)))
 
@@ -206,15 +209,21 @@ class CompiledPartial(Compiled[P, R]):
     """A compiled function with arguments that come before those of a call."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        target = self._target
-        given: Any = (*target.leading, *args)
-        named: Any = {**target.keywords, **kwargs} if target.keywords else kwargs
+        given, named = self._completed(args, kwargs)
         found = self._lookup(given, named)
         return self._miss(given, named) if found is None else found[0].run(found[1])
 
+    def _completed(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        target = self._target
+        return (*target.leading, *args), {**target.keywords, **kwargs} if target.keywords else kwargs
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        return self._explained(*self._completed(args, kwargs))
+
 
 class Bound(functools.partial[Any]):
-    """A compiled method of one object. A partial in C adds less to a call than a class of ours would."""
+    # A method of one object, which looks like the method. A partial adds less to a call than a class of ours would.
+    __doc__ = property(lambda self: self.func.__doc__)
 
     @property
     def __self__(self) -> Any:

@@ -83,10 +83,11 @@ def is_object_with_call(caller: str, function: Any) -> bool:
 
 
 def signature_of(function: Any) -> inspect.Signature:
-    try:
-        return inspect.signature(function)
-    except (ValueError, TypeError):  # a function written in C may have none
-        return ANYTHING
+    """The signature of a function in Python.
+
+    One in C can tell an argument that was left out from one that has the default value, and is called as it was.
+    """
+    return inspect.signature(function) if isinstance(function, types.FunctionType) else ANYTHING
 
 
 def name_of(given: Any) -> str:
