@@ -1,6 +1,7 @@
 """Where a runtime meets a tree: functions of trees are compiled, traced and waited for here."""
 
-from .cache import GuardCache, GuardError, UnregisteredNodeError
+from clika_pytree._native import GuardCache, GuardError, UnregisteredNodeError
+
 from .compilation import compile
 from .compiled import Compiled as Compiled
 from .errors import MissError, RecompileWarning

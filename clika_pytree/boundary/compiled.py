@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
+from clika_pytree._native import GuardCache
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
-from .cache import GuardCache
 from .errors import MissError
 from .explanation import Explanation, changes_from
 from .flights import Flights
@@ -19,6 +19,8 @@ from .state import traced_name
 from .table import GraphTable, row_of
 
 if TYPE_CHECKING:
+    from clika_pytree._native import GuardCall
+
     from .functions import Target
     from .options import OnMiss, Options
 
@@ -58,13 +60,17 @@ class Compiled(Generic[P, R]):
         self.__wrapped__ = target.function
         self._target, self._options = target, options
         self._cache = GuardCache(
-            target.signature, options.max_graphs, namespace=options.namespace, dynamic=options.dynamic
+            target.signature,
+            options.max_graphs,
+            namespace=options.namespace,
+            dynamic=options.dynamic,
+            name=target.name,
         )
         self._lookup = self._cache.lookup
         self._flights = Flights(options.dynamic)
         self._recompiles = Recompiles(target.name)
         self._looked_again = 0  # lookups that are no call of their own
-        self.on_miss = options.on_miss
+        self._on_miss: OnMiss = options.on_miss
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         found = self._lookup(args, kwargs)
@@ -86,7 +92,7 @@ class Compiled(Generic[P, R]):
             # Part of another graph: what it does is recorded there.
             return cast("R", self.__wrapped__(*args, **kwargs))
         while True:
-            call = self._bind(args, kwargs)
+            call = self._cache.bind(args, kwargs)
             flight = self._flights.begin(call)
             try:
                 # Another thread may have made the graph since this one looked.
@@ -100,29 +106,19 @@ class Compiled(Generic[P, R]):
                 if flight is not None:
                     self._flights.end(flight)
 
-    def _bind(self, args: Any, kwargs: Any) -> Any:
-        try:
-            return self._cache.bind(args, kwargs)
-        except TypeError:
-            try:
-                self._target.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{self.__name__}(): {error}") from None
-            raise
-
-    def _make(self, call: Any) -> Any:
+    def _make(self, call: GuardCall) -> Any:
         options, name = self._options, self.__name__
         runtime = runtime_of_call(name, call, options.runtime)
         if self._on_miss == "error":
             raise self._refused(call)
         if self._recompiles.wants_changes():
             self._recompiles.note(changes_from(self._cache.explain(call)))
-        program, result = build(self.__wrapped__, name, call, runtime, options.namespace, options.dynamic)
+        program, result = build(self._target, call, runtime, options.namespace, options.dynamic)
         self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
         self._recompiles.made()
         return result
 
-    def _refused(self, call: Any) -> MissError:
+    def _refused(self, call: GuardCall) -> MissError:
         name = self.__name__
         text = f'{name}() makes no new graphs, as its on_miss is "error", and '
         if not self.cache_info().currsize:
@@ -157,7 +153,7 @@ class Compiled(Generic[P, R]):
         return self._explained(args, kwargs)
 
     def _explained(self, args: Any, kwargs: Any) -> Explanation:
-        call = self._bind(args, kwargs)
+        call = self._cache.bind(args, kwargs)
         return Explanation(self.__name__, self.cache_info().currsize, changes_from(self._cache.explain(call)))
 
     def graphs(self) -> GraphTable:
@@ -223,7 +219,8 @@ class CompiledPartial(Compiled[P, R]):
 
 class Bound(functools.partial[Any]):
     # A method of one object, which looks like the method. A partial adds less to a call than a class of ours would.
-    __doc__ = property(lambda self: self.func.__doc__)
+    if not TYPE_CHECKING:
+        __doc__ = property(lambda self: self.func.__doc__)
 
     @property
     def __self__(self) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from clika_pytree._native import dict_insertion_ordered, keystr, tree_leaves, tree_leaves_with_path
+from clika_pytree.runtimes import runtime_of
 from clika_pytree.runtimes.protocol import Failed, RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import add_note
 
-from .cache import runtime_of
 from .state import traced_name, user_place
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from clika_pytree.wording import class_of
 if TYPE_CHECKING:
     from typing import Any
 
+    from clika_pytree._native import GuardCall
+
 __all__: list[str] = []
 
 
@@ -19,7 +21,7 @@ class Flight:
 
     __slots__ = ("call", "landed", "thread")
 
-    def __init__(self, call: Any) -> None:
+    def __init__(self, call: GuardCall) -> None:
         self.call, self.thread = call, threading.get_ident()
         self.landed = threading.Event()
 
@@ -32,7 +34,7 @@ class Flights:
         self._lock = threading.Lock()
         self._open: list[Flight] = []
 
-    def begin(self, call: Any) -> Flight | None:
+    def begin(self, call: GuardCall) -> Flight | None:
         """A flight for this call; None once another thread, which was making its graph, has finished or failed."""
         while True:
             seen = self._open
@@ -52,7 +54,7 @@ class Flights:
             self._open = [other for other in self._open if other is not flight]
         flight.landed.set()
 
-    def alike(self, one: Any, other: Any) -> bool:
+    def alike(self, one: GuardCall, other: GuardCall) -> bool:
         """Whether one graph may do for two calls. Where this errs, a thread waits in vain, or a graph is made twice."""
         try:
             return (

@@ -5,10 +5,9 @@ from __future__ import annotations
 import types
 
 from clika_pytree._native import tree_leaves
+from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
-
-from .cache import runtime_of
 
 if TYPE_CHECKING:
     from typing import Any

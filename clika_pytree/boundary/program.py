@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from inspect import Parameter
 from time import perf_counter
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, keystr, tree_flatten
 from clika_pytree.registration import described, with_article
+from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, short_name
 
-from .cache import runtime_of
 from .holders import parts_with_tensors
 from .state import Inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from inspect import Signature
     from typing import Any
 
-    from clika_pytree._native import TreeSpec
+    from clika_pytree._native import GuardCall, TreeSpec
     from clika_pytree.runtimes.protocol import Executable, Guards, Runtime
+
+    from .functions import Target
 
 __all__: list[str] = []
 
@@ -29,7 +33,7 @@ class Program:
     __slots__ = ("executable", "mask", "names", "run", "seconds", "tensor_texts")
 
     def __init__(
-        self, call: Any, runtime: Runtime, executable: Executable, outputs: Outputs, dynamic: bool, seconds: float
+        self, call: GuardCall, runtime: Runtime, executable: Executable, outputs: Outputs, dynamic: bool, seconds: float
     ) -> None:
         self.executable, self.seconds = executable, seconds
         self.names, self.mask = call.names, call.mask
@@ -126,18 +130,45 @@ class Outputs:
         return run_and_fill
 
 
-def build(function: Any, name: str, call: Any, runtime: Runtime, namespace: Any, dynamic: bool) -> tuple[Program, Any]:
-    """Compile a function for a call; the result of that call comes with it."""
-    outputs = Outputs(name, namespace)
-    leaves = call.leaves  # for runtimes that look for random generators in what a function can reach
+class Arguments:
+    """The arguments of a call with other tensors in the places of its own, which it lets go."""
 
-    def flat_fn(tensors: list[Any], _reachable: Any = None) -> list[Any]:
-        args, kwargs = call.arguments(tensors)
+    def __init__(self, call: GuardCall, signature: Signature) -> None:
+        self.spec, self.kinds = call.spec, [(p.kind, p.name) for p in signature.parameters.values()]
+        pairs = list(zip(call.leaves, call.mask, strict=True))
+        self.leaves = [None if is_tensor else leaf for leaf, is_tensor in pairs]
+        self.places = [place for place, (_, is_tensor) in enumerate(pairs) if is_tensor]
+
+    def with_tensors(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        leaves = self.leaves.copy()
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for (kind, name), value in zip(self.kinds, self.spec.unflatten(leaves), strict=True):
+            if kind is Parameter.VAR_POSITIONAL:
+                args += value
+            elif kind is Parameter.VAR_KEYWORD:
+                kwargs |= value
+            elif kind is Parameter.KEYWORD_ONLY:
+                kwargs[name] = value
+            else:
+                args.append(value)
+        return args, kwargs
+
+
+def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dynamic: bool) -> tuple[Program, Any]:
+    """Compile a function for a call; the result of that call comes with it."""
+    function, name = target.function, target.name
+    outputs, arguments = Outputs(name, namespace), Arguments(call, target.signature)
+
+    # A runtime may keep this function, and look for what it can reach: the function and the values it is called with.
+    def flat_fn(tensors: list[Any]) -> list[Any]:
+        args, kwargs = arguments.with_tensors(tensors)
         with Inside(f"{name}()"):
             result = function(*args, **kwargs)
             return outputs.tensors_of(result)
 
-    flat_fn.__defaults__ = ([leaf for leaf, is_tensor in zip(leaves, call.mask, strict=True) if not is_tensor],)
     tensors = call.tensors
     start = perf_counter()
     results, executable = runtime.compile(flat_fn, tensors, dynamic)

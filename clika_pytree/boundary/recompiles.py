@@ -65,9 +65,11 @@ class Recompiles:
 
 def advice(kind: str) -> str:
     """What to do about a leaf that keeps changing."""
-    if kind in ("tensor", "size", "shape"):
+    if kind == "tensor":
         return "compile(dynamic=True) makes one graph for all sizes, where the function does not use one as a number."
-    if kind in ("static", "leaf", "value"):
+    if kind == "condition":
+        return "The function uses a size as a number (in a branch, say), which makes a graph for each value of it."
+    if kind in ("static", "attribute"):
         return (
             "The value of every leaf that is no tensor is built into the graph: pass it as a tensor (a numpy scalar "
             "will do), or leave it out of the arguments. A function or object made anew for each call is a new value."

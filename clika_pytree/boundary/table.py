@@ -10,7 +10,7 @@ from clika_pytree.wording import leaf_text, shorten, shorten_middle
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clika_pytree._native import TreeSpec
+    from clika_pytree._native import GuardEntry, TreeSpec
 
     from .program import Program
 
@@ -140,7 +140,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def row_of(entry: Any) -> GraphRow:
+def row_of(entry: GuardEntry) -> GraphRow:
     """The row of an entry of the cache, whose value is a program."""
     program: Program = entry.value
     statics, tensors = iter(entry.statics), iter(program.tensor_texts)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.registration import described, with_article
-from clika_pytree.runtimes import runtime_named
+from clika_pytree.runtimes import runtime_named, runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten
 
-from .cache import runtime_of
 from .functions import name_of
 from .state import Inside
 

@@ -6,7 +6,14 @@ package, those that an installed package names as an entry point, and those that
 
 from __future__ import annotations
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError, RegistrationError
+from clika_pytree._native import (
+    PyTreeTypeError,
+    PyTreeValueError,
+    RegistrationError,
+    forget_runtimes,
+    runtime_of,
+    set_runtime_resolver,
+)
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, shorten
@@ -18,14 +25,13 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", bound=Runtime)
 
-__all__ = ["register_runtime"]
+__all__ = ["register_runtime", "runtime_of"]
 
 GROUP = "clika_pytree.runtimes"
-# The runtimes of this package, by the modules of their tensors.
-BUILT_IN = {
-    "numpy": "numpy",
-    "clika_pytree.runtimes.numpy": "numpy",
-}
+# The runtimes of this package, by name.
+BUILT_IN = ("numpy",)
+# What stands for a tensor while a runtime of this package records.
+RECORDED = "clika_pytree.runtimes."
 METHODS = (
     *("is_tensor_type", "describe", "compile", "trace", "wait"),
     *("to_host", "from_host", "same_memory", "module_state"),
@@ -70,7 +76,7 @@ def register_runtime(runtime: R) -> R:
         raise RegistrationError(
             f"register_runtime() has a runtime named {runtime.name!r} already, {described(held)}; choose another name"
         )
-    forget_types()
+    forget_runtimes()
     return runtime
 
 
@@ -78,13 +84,6 @@ def unregister_runtime(name: str) -> None:
     """Take back a registration; tensors of that library are leaves like any other then."""
     if _registered.pop(name, None) is None:
         raise RegistrationError(f"no runtime named {name!r} is registered")
-    forget_types()
-
-
-def forget_types() -> None:
-    """Have every class asked again which runtime it belongs to."""
-    from clika_pytree.boundary.cache import forget_runtimes
-
     forget_runtimes()
 
 
@@ -155,14 +154,15 @@ def within(module: str, name: str) -> bool:
 
 
 def from_this_package(module: str) -> Runtime | None:
-    found = next((file for name, file in BUILT_IN.items() if within(module, name)), None)
-    return None if found is None else built_in(found)
+    is_recorded = module.startswith(RECORDED)
+    name = module.removeprefix(RECORDED).partition(".")[0]
+    return built_in(name, "recorded" if is_recorded else "runtime") if name in BUILT_IN else None
 
 
-def built_in(name: str) -> Runtime:
+def built_in(name: str, which: str = "runtime") -> Runtime:
     from importlib import import_module
 
-    runtime: Runtime = import_module(f"{GROUP}.{name}.runtime").runtime
+    runtime: Runtime = getattr(import_module(f"{GROUP}.{name}.runtime"), which)
     return runtime
 
 
@@ -206,17 +206,20 @@ def runtime_named(caller: str, given: Any) -> Runtime:
     if type(given) is str:
         if given in _registered:
             return _registered[given]
-        if given in BUILT_IN.values():
+        if given in BUILT_IN:
             return built_in(given)
         if given in entry_points():
             return loaded(entry_points()[given])
-        known = ", ".join(map(repr, sorted({*_registered, *BUILT_IN.values(), *entry_points()})))
+        known = ", ".join(map(repr, sorted({*_registered, *BUILT_IN, *entry_points()})))
         raise PyTreeValueError(f"{caller} expects the name of a runtime, got {described(given)}; known are {known}")
     if any(runtime is given for runtime in _registered.values()):
         return given  # type: ignore[no-any-return]
-    if any(built_in(name) is given for name in BUILT_IN.values()):
+    if any(built_in(name) is given for name in BUILT_IN):
         return given  # type: ignore[no-any-return]
     raise PyTreeTypeError(
         f"{caller} expects the name of a runtime, or a runtime that was registered, got {described(given)}; "
         "register_runtime() makes one known"
     )
+
+
+set_runtime_resolver(runtime_of_type)

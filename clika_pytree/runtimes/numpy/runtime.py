@@ -37,15 +37,15 @@ class Program:
 
 
 class NumpyRuntime(Runtime):
-    """Arrays and scalars of numpy; while a function is recorded, what stands for them, too."""
+    """Arrays and scalars of numpy."""
 
     name = "numpy"
-    modules = ("numpy", "clika_pytree.runtimes.numpy")
+    modules = ("numpy",)
     own_guards = False
     lazy = False
 
     def is_tensor_type(self, cls: type[Any], /) -> bool:
-        return issubclass(cls, (np.ndarray, np.generic, Recorded, Size))
+        return issubclass(cls, (np.ndarray, np.generic))
 
     def describe(self, x: Any, /) -> TensorSpec:
         return TensorSpec(str(np.dtype(x.dtype)), tuple(x.shape))
@@ -55,4 +55,18 @@ class NumpyRuntime(Runtime):
         return results, Program(graph)
 
 
-runtime = NumpyRuntime()
+class RecordedRuntime(NumpyRuntime):
+    """What stands for arrays and sizes while a function is recorded.
+
+    A call of a compiled function with these is part of the recording: no graph for arrays is right for it, and none of
+    them is asked for what would be written down.
+    """
+
+    modules = ("clika_pytree.runtimes.numpy",)
+    own_guards = True
+
+    def is_tensor_type(self, cls: type[Any], /) -> bool:
+        return cls in (Recorded, Size)
+
+
+runtime, recorded = NumpyRuntime(), RecordedRuntime()
