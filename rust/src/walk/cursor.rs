@@ -10,7 +10,7 @@ use crate::ffi::Raw;
 use crate::structure::Kind;
 
 /// How many containers inside one another are read in place; deeper ones begin anew.
-pub(super) const DEEPEST: usize = 32;
+pub(super) const DEEPEST: usize = 128;
 
 /// Wider containers are read child by child, since nobody can interrupt what is read in place.
 pub(super) const MOST_AT_ONCE: usize = 1 << 22;

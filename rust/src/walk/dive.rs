@@ -37,13 +37,13 @@ impl Walker {
             Begun::Done => return Ok(true),
             Begun::Open => {}
         }
+        let mut at_container = true;
         'containers: while let Some(cursor) = self.cursors.last() {
             let (mut next, end, words, node) = (cursor.next, cursor.end, usize::from(cursor.words), cursor.node);
-            loop {
+            if !at_container {
                 next = self.take_leaves::<KEEP>(py, next, end, words);
-                if next == end {
-                    break;
-                }
+            }
+            while next != end {
                 if let Some(cursor) = self.cursors.last_mut() {
                     cursor.next = next.wrapping_add(words);
                 }
@@ -55,8 +55,11 @@ impl Walker {
                     Begun::Not
                 };
                 match begun {
-                    Begun::Done => next = next.wrapping_add(words),
-                    Begun::Open => continue 'containers,
+                    Begun::Done => next = self.take_leaves::<KEEP>(py, next.wrapping_add(words), end, words),
+                    Begun::Open => {
+                        at_container = true;
+                        continue 'containers;
+                    }
                     Begun::Not => {
                         if let Some(cursor) = self.cursors.last_mut() {
                             cursor.next = next;
@@ -70,6 +73,7 @@ impl Walker {
             }
             self.cursors.pop();
             self.room -= self.cursors.last().map_or(0, Cursor::words_left);
+            at_container = false;
         }
         Ok(true)
     }
