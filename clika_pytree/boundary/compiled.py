@@ -54,6 +54,9 @@ class Compiled(Generic[P, R]):
     As an attribute of a class it is a method, whose object is an argument like any other.
     """
 
+    # What every call looks up is found sooner in a slot.
+    __slots__ = ("__dict__", "__weakref__", "_lookup")
+
     def __init__(self, target: Target, options: Options) -> None:
         functools.update_wrapper(self, target.function)
         self.__name__ = target.name
@@ -76,7 +79,8 @@ class Compiled(Generic[P, R]):
         found = self._lookup(args, kwargs)
         if found is None:
             return self._miss(args, kwargs)
-        return found[0].run(found[1])  # type: ignore[no-any-return]
+        program, tensors = found
+        return program.run(tensors)  # type: ignore[no-any-return]
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...
