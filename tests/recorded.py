@@ -14,7 +14,7 @@ def same(a: Any, b: Any) -> bool:
     """The same class, dtype, shape, memory layout and bits."""
     if isinstance(a, np.ndarray | np.generic):
         facts = (type(a), a.dtype, a.shape, laid_out(a)) == (type(b), b.dtype, b.shape, laid_out(b))
-        return facts and a.tobytes() == b.tobytes()
+        return facts and (a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     return type(a) is type(b) and a == b

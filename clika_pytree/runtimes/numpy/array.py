@@ -96,7 +96,6 @@ VALUES = (
     "tofile",
     "tolist",
     "tostring",
-    "to_device",
     "__dlpack__",
     "__dlpack_device__",
 )
@@ -138,6 +137,8 @@ class Recorded:
     @property
     def dtype(self) -> Any:
         self.traced_tape.use(self.traced_node)
+        if self.traced_node.loose:
+            raise needs_value("The dtype of a result that has the one its values ask for, such as np.linalg.eig(),")
         return self.traced_value.dtype
 
     @property
@@ -217,6 +218,10 @@ class Recorded:
                 f"Setting .{name} of a recorded array is not recorded", "make a new one with x.reshape() or x.view()"
             )
 
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        self.traced_value.to_device(device, stream=stream)  # which refuses other devices
+        return self
+
     def __copy__(self) -> Any:
         return self.copy()
 
@@ -283,7 +288,10 @@ def method_of(name: str) -> Callable[..., Any]:
         writes = [] if out is None else [out]
         if name in WRITING and (name != "byteswap" or args or kwargs):
             writes.append(self)
-        fresh = (name in FRESH and out is None) or (name == "astype" and np.dtype(dtype_in(args, kwargs)) != self.dtype)
+        known = None if self.traced_node.loose else self.traced_value.dtype
+        fresh = (name in FRESH and out is None) or (
+            name == "astype" and known is not None and np.dtype(dtype_in(args, kwargs)) != known
+        )
         varies = name in ("nonzero", "compress") or (name in ("repeat", "reshape") and has_tensor(args, kwargs))
         optional = name in WRITING and name != "byteswap"
         call = MethodCall(name)

@@ -56,24 +56,29 @@ FRESH = {
 COUNTED = {
     *("argwhere", "bincount", "compress", "delete", "extract", "flatnonzero", "intersect1d", "nonzero", "setdiff1d"),
     *("setxor1d", "trim_zeros", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
-    *("histogram_bin_edges", "lstsq"),
+    *("apply_along_axis", "apply_over_axes", "histogram", "histogram_bin_edges", "ix_", "lstsq"),
+    *("polydiv", "polyfit", "polymul", "roots"),
 }
+# Functions whose results have the dtype that the values ask for.
+LOOSE = {"eig", "eigvals", "poly", "real_if_close", "roots"}
 # Functions that take sizes or places as an array.
 BY_ARRAY = {
     "array_split",
     "dsplit",
     "hsplit",
     "insert",
+    "arange",
     "pad",
     "repeat",
     "reshape",
+    "resize",
     "split",
     "tile",
     "vsplit",
     "broadcast_to",
 }
 # Functions whose number of results or of axes depends on sizes.
-SHAPED = {"histogramdd", "squeeze", "unstack"}
+SHAPED = {"cross", "histogramdd", "squeeze", "unstack"}
 
 
 def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -105,6 +110,8 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
     if name in FACTS:
         for tensor in tensors:
             tape.use(tensor.traced_node)
+            if tensor.traced_node.loose or (name == "min_scalar_type" and not tensor.ndim):
+                raise needs_value(f"np.{name}()")
         return function(*real(args), **real(kwargs))
     if name in ("shape", "size") and is_numpys(function):
         return sizes(function, *args, **kwargs)
@@ -129,12 +136,12 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
     varies = (
         name in COUNTED
         or (name == "where" and len(args) == 1)
-        or (name in BY_ARRAY and has_tensor(args[1:], kwargs))
+        or (name in BY_ARRAY and has_tensor(args if name == "arange" else args[1:], kwargs))
         or not is_numpys(function)
     )
     if not is_numpys(function):
         writes = tensors
-    linalg = function.__module__ == "numpy.linalg" and name not in ("diagonal", "matrix_transpose")
+    linalg = function.__module__ == "numpy.linalg" and name not in ("diagonal", "matrix_power", "matrix_transpose")
     fresh = not writes and is_numpys(function) and (name in FRESH or linalg)
     result = tape.add(
         "function",
@@ -145,6 +152,7 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
         writes=writes,
         fresh=fresh,
         varies=varies,
+        loose=name in LOOSE or function.__module__ == "numpy.lib.scimath" or not is_numpys(function),
         optional=function in WRITING,
     )
     return kwargs["out"] if type(kwargs.get("out")) is Recorded else result

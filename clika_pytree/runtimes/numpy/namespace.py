@@ -6,7 +6,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .array import Recorded
+from .array import Recorded, has_tensor
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,7 +30,8 @@ class Namespace:
             return found
 
         def make(*args: Any, **kwargs: Any) -> Any:
-            return self._tape.add("function", f"np.{name}", found, args, kwargs, fresh=True)
+            varies = has_tensor(args, kwargs)
+            return self._tape.add("function", f"np.{name}", found, args, kwargs, fresh=True, varies=varies)
 
         return make
 
