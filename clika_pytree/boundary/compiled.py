@@ -10,7 +10,7 @@ from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
 from .errors import MissError
-from .explanation import Explanation, changes_from
+from .explanation import Explanation, changes_from, reasons
 from .flights import Flights
 from .options import checked_on_miss, runtime_of_call
 from .program import build
@@ -71,7 +71,7 @@ class Compiled(Generic[P, R]):
         )
         self._lookup = self._cache.lookup
         self._flights = Flights(options.dynamic)
-        self._recompiles = Recompiles(target.name)
+        self._recompiles = Recompiles(target.name, options.dynamic)
         self._looked_again = 0  # lookups that are no call of their own
         self._on_miss: OnMiss = options.on_miss
 
@@ -116,7 +116,7 @@ class Compiled(Generic[P, R]):
         if self._on_miss == "error":
             raise self._refused(call)
         if self._recompiles.wants_changes():
-            self._recompiles.note(changes_from(self._cache.explain(call)))
+            self._recompiles.note(changes_from(self._cache.explain(call), call))
         program, result = build(self._target, call, runtime, options.namespace, options.dynamic)
         self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
         self._recompiles.made()
@@ -129,7 +129,7 @@ class Compiled(Generic[P, R]):
             return MissError(
                 f"{text}has no graph yet. Make those it needs before: compile it without on_miss, and call it"
             )
-        changes = changes_from(self._cache.explain(call))
+        changes = changes_from(self._cache.explain(call), call)
         text += "none fits this call"
         for change in changes[:1]:
             more = f" (and {len(changes) - 1:,} more)" if len(changes) > 1 else ""
@@ -158,7 +158,12 @@ class Compiled(Generic[P, R]):
 
     def _explained(self, args: Any, kwargs: Any) -> Explanation:
         call = self._cache.bind(args, kwargs)
-        return Explanation(self.__name__, self.cache_info().currsize, changes_from(self._cache.explain(call)))
+        changes = changes_from(self._cache.explain(call), call)
+        notes: list[str] = []
+        if self._options.dynamic:
+            places = {key: place for entry in self._cache.entries() for key, place in entry.value.places()}
+            notes = reasons(changes, places)
+        return Explanation(self.__name__, self.cache_info().currsize, changes, notes)
 
     def graphs(self) -> GraphTable:
         """The graphs there are, as a table that prints: what each is for, how often it ran, and what making it took."""
@@ -188,7 +193,7 @@ class Compiled(Generic[P, R]):
         """Forget all graphs, and what was counted."""
         self._cache.clear()
         self._looked_again = 0
-        self._recompiles = Recompiles(self.__name__)
+        self._recompiles = Recompiles(self.__name__, self._options.dynamic)
 
     def __copy__(self) -> Compiled[P, R]:
         return self

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+    from clika_pytree._native import GuardCall
 
 __all__: list[str] = []
 
 WIDTH = 80
 MOST_LINES = 20
 LONGEST_PATH = 40
+NUMBERED = re.compile(r"\bx(\d+)(?=\.shape\b)")
+SIZES = re.compile(r"\[([^\]]*)\]")
 
 
 class Change(NamedTuple):
@@ -44,12 +49,46 @@ class Change(NamedTuple):
         if len(old) + len(new) > 2 * room:  # the shorter one leaves its room to the other
             room_of_old = max(room, 2 * room - len(new))
             old, new = shorten(old, room_of_old), shorten(new, max(room, 2 * room - len(old)))
+        if self.kind == "order":
+            return f"{where}: the keys were in the order {old}, now {new}"
         return f"{where}: was {old}, now {new}"
 
 
-def changes_from(found: Iterable[Any]) -> tuple[Change, ...]:
-    """What `GuardCache.explain` found."""
-    return tuple(Change(*difference) for difference in found)
+def changes_from(found: Iterable[Any], call: GuardCall) -> tuple[Change, ...]:
+    """What `GuardCache.explain` found for a call."""
+    changes = [Change(*difference) for difference in found]
+    if any(change.kind == "condition" for change in changes):
+        tensors = tensor_names(call)
+        changes = [
+            change._replace(path=with_names(change.path, tensors)) if change.kind == "condition" else change
+            for change in changes
+        ]
+    return tuple(changes)
+
+
+def tensor_names(call: GuardCall) -> list[str]:
+    return [name for name, is_tensor in zip(call.names, call.mask, strict=True) if is_tensor]
+
+
+def with_names(condition: str, tensors: list[str]) -> str:
+    """A condition on sizes, `(x0.shape[0] > 3)`, with the names of the tensors."""
+    return NUMBERED.sub(lambda match: tensors[int(match[1])], condition)
+
+
+def reasons(changes: Iterable[Change], places: dict[tuple[str, int], str]) -> list[str]:
+    """Why sizes matter to a graph that is to serve all of them: the lines that use them as numbers."""
+    found: list[str] = []
+    for change in changes:
+        sizes = [SIZES.search(text or "") for text in (change.old, change.new)]
+        if change.kind != "tensor" or sizes[0] is None or sizes[1] is None:
+            continue
+        pairs = zip(sizes[0][1].split(", "), sizes[1][1].split(", "), strict=False)
+        found += [
+            f"  {change.path}.shape[{axis}] is used as a number at {places[change.path, axis]}"
+            for axis, (old, new) in enumerate(pairs)
+            if old != new and (change.path, axis) in places
+        ]
+    return found
 
 
 class Explanation:
@@ -63,8 +102,8 @@ class Explanation:
             where there is none. Each has a `path`, `old`, `new` and a `kind`.
     """
 
-    def __init__(self, function: str, num_graphs: int, changes: tuple[Change, ...]) -> None:
-        self.function, self.num_graphs, self.changes = function, num_graphs, changes
+    def __init__(self, function: str, num_graphs: int, changes: tuple[Change, ...], notes: Sequence[str] = ()) -> None:
+        self.function, self.num_graphs, self.changes, self._notes = function, num_graphs, changes, notes
         self.needs_graph = bool(changes) or not num_graphs
 
     def __repr__(self) -> str:
@@ -79,4 +118,4 @@ class Explanation:
         lines += [f"  {change}" for change in self.changes[:MOST_LINES]]
         if count > MOST_LINES:
             lines.append(f"  … and {count - MOST_LINES:,} more")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._notes])

@@ -15,12 +15,12 @@ from .holders import parts_with_tensors
 from .state import Inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from inspect import Signature
     from typing import Any
 
     from clika_pytree._native import GuardCall, TreeSpec
-    from clika_pytree.runtimes.protocol import Executable, Guards, Runtime
+    from clika_pytree.runtimes.protocol import Executable, Runtime
 
     from .functions import Target
 
@@ -30,32 +30,24 @@ __all__: list[str] = []
 class Program:
     """A graph for one guard: `run` takes its tensors and gives the function's result."""
 
-    __slots__ = ("executable", "mask", "names", "run", "seconds", "tensor_texts")
+    __slots__ = ("executable", "mask", "names", "run", "seconds")
 
-    def __init__(
-        self, call: GuardCall, runtime: Runtime, executable: Executable, outputs: Outputs, dynamic: bool, seconds: float
-    ) -> None:
+    def __init__(self, call: GuardCall, executable: Executable, outputs: Outputs, seconds: float) -> None:
         self.executable, self.seconds = executable, seconds
         self.names, self.mask = call.names, call.mask
-        guards = None if runtime.own_guards else executable.guards
-        self.tensor_texts = [
-            tensor_text(runtime, tensor, index, guards, dynamic) for index, tensor in enumerate(call.tensors)
-        ]
         self.run = outputs.builder(executable.run)
 
+    def tensors(self) -> list[str]:
+        """The names of its inputs."""
+        return [name for name, is_tensor in zip(self.names, self.mask, strict=True) if is_tensor]
 
-def tensor_text(runtime: Runtime, tensor: Any, index: int, guards: Guards | None, dynamic: bool) -> str:
-    """What a graph asks of a tensor: `float32[*, 3]` has any size along its first axis."""
-    spec = runtime.describe(tensor)
-    if guards is None:
-        return str(spec)
-    if index not in guards.facts:
-        return "any tensor"
-    if dynamic:
-        spec = spec._replace(
-            shape=tuple([size if (index, axis) in guards.sizes else "*" for axis, size in enumerate(spec.shape)])
-        )
-    return str(spec)
+    def places(self) -> Iterator[tuple[tuple[str, int], str]]:
+        """The lines that use a size as a number, by the tensor and the axis."""
+        guards = self.executable.guards
+        if guards is not None:
+            tensors = self.tensors()
+            for (index, axis), place in guards.places.items():
+                yield (tensors[index], axis), place
 
 
 class Outputs:
@@ -172,7 +164,7 @@ def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dyn
     tensors = call.tensors
     start = perf_counter()
     results, executable = runtime.compile(flat_fn, tensors, dynamic)
-    program = Program(call, runtime, executable, outputs, dynamic, perf_counter() - start)
+    program = Program(call, executable, outputs, perf_counter() - start)
     if results is None:
         return program, program.run(tensors)
     return program, outputs.builder(lambda _: results)(tensors)

@@ -27,8 +27,8 @@ MOST_VALUES = 4
 class Recompiles:
     """The graphs that one function has made, and what was different each time."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.count = name, 0
+    def __init__(self, name: str, dynamic: bool) -> None:
+        self.name, self.dynamic, self.count = name, dynamic, 0
         self.changes: list[tuple[Change, ...]] = []
 
     def wants_changes(self) -> bool:
@@ -58,23 +58,23 @@ class Recompiles:
         shown = values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 1], "…", values[-1]]
         times = "each time" if count == len(self.changes) else f"{count} times"
         return (
-            f"{head}: what changed {times} is {where} ({', '.join(shown)}). {advice(kind)} Where it is meant, filter "
-            f"this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) says why a call needs one"
+            f"{head}: what changed {times} is {where} ({', '.join(shown)}). {self.advice(kind)} Where it is meant, "
+            f"filter this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) compares a call"
         )
 
-
-def advice(kind: str) -> str:
-    """What to do about a leaf that keeps changing."""
-    if kind == "tensor":
-        return "compile(dynamic=True) makes one graph for all sizes, where the function does not use one as a number."
-    if kind == "condition":
-        return "The function uses a size as a number (in a branch, say), which makes a graph for each value of it."
-    if kind in ("static", "attribute"):
-        return (
-            "The value of every leaf that is no tensor is built into the graph: pass it as a tensor (a numpy scalar "
-            "will do), or leave it out of the arguments. A function or object made anew for each call is a new value."
-        )
-    return "The structure of the arguments is built into the graph: keep it the same from call to call."
+    def advice(self, kind: str) -> str:
+        """What to do about a leaf that keeps changing."""
+        if kind == "tensor" and not self.dynamic:
+            return "compile(dynamic=True) makes one graph for all sizes that the function does not use as numbers."
+        if kind in ("tensor", "condition"):
+            return "A size that the function uses as a number is built into the graph."
+        if kind in ("static", "attribute"):
+            return (
+                "The value of every leaf that is no tensor is built into the graph: pass it as a tensor (a numpy "
+                "scalar will do), or leave it out of the arguments. A function or object made anew for each call is a "
+                "new value."
+            )
+        return "The structure of the arguments is built into the graph: keep it the same from call to call."
 
 
 def frames_of_ours() -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import leaf_text, shorten, shorten_middle
+from clika_pytree.wording import shorten, shorten_middle
+
+from .explanation import with_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,9 +145,17 @@ def duration(seconds: float) -> str:
 def row_of(entry: GuardEntry) -> GraphRow:
     """The row of an entry of the cache, whose value is a program."""
     program: Program = entry.value
-    statics, tensors = iter(entry.statics), iter(program.tensor_texts)
-    key = {
-        name: next(tensors) if is_tensor else leaf_text(next(statics))
-        for name, is_tensor in zip(program.names, program.mask, strict=True)
-    }
+    texts = entry.guards
+    key = {name: text[len(name) + 2 :] for name, text in zip(program.names, texts, strict=False)}
+    # What is left are conditions on sizes.
+    conditions = [condition_text(with_names(text, program.tensors())) for text in texts[len(program.names) :]]
+    if conditions:
+        key["where"] = " and ".join(conditions)
     return GraphRow(key, entry.hits, program.executable.nodes, program.seconds, entry.spec, program.executable)
+
+
+def condition_text(text: str) -> str:
+    """`x.shape[0] > 3` for `(x.shape[0] > 3) == True`."""
+    if text.startswith("(") and text.endswith(") == True"):
+        return text[1 : -len(") == True")]
+    return f"not {text.removesuffix(' == False')}" if text.endswith(" == False") else text

@@ -86,6 +86,11 @@ class Guards(Protocol):
         """Other conditions on sizes: `condition.function(tensors)` must be `condition.value`."""
         ...
 
+    @property
+    def places(self) -> Mapping[tuple[int, int], str]:
+        """The line of the function for which a size is asked for, such as `model.py:12`, where that is known."""
+        ...
+
 
 class Executable(Protocol):
     """A compiled function of a list of tensors."""

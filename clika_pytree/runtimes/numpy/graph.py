@@ -64,10 +64,16 @@ class Condition:
 class Guards:
     """Which inputs a graph is right for. An input without a fact is only handed on."""
 
-    __slots__ = ("conditions", "facts", "sizes")
+    __slots__ = ("conditions", "facts", "places", "sizes")
 
-    def __init__(self, facts: dict[int, Fact], sizes: dict[tuple[int, int], int], conditions: list[Condition]) -> None:
-        self.facts, self.sizes, self.conditions = facts, sizes, conditions
+    def __init__(
+        self,
+        facts: dict[int, Fact],
+        sizes: dict[tuple[int, int], int],
+        conditions: list[Condition],
+        places: dict[tuple[int, int], str],
+    ) -> None:
+        self.facts, self.sizes, self.conditions, self.places = facts, sizes, conditions, places
 
     def hold(self, tensors: Sequence[Any]) -> bool:
         return (
@@ -101,7 +107,7 @@ class Graph:
             for index in sorted(tape.used)
         }
         sizes = tape.forced if tape.dynamic else all_sizes(tape)
-        self.guards = Guards(facts, sizes, [Condition(e, value) for e, value in tape.conditions])
+        self.guards = Guards(facts, sizes, [Condition(e, value) for e, value in tape.conditions], tape.places)
         self._function = self._compiled(source.names)
 
     def _compiled(self, names: dict[str, Any]) -> Any:

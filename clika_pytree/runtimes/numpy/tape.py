@@ -9,7 +9,7 @@ from clika_pytree.wording import class_of
 
 from .array import Recorded
 from .kinds import is_a
-from .refusals import needs_value, refusal, user_line
+from .refusals import needs_value, place_text, refusal, user_line
 from .sizes import Dim, Size, dims_in
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class Tape:
         self.count = 0
         self.used: set[int] = set()  # inputs of which dtype, ndim or an operation was asked
         self.forced: dict[Any, Any] = {}  # (input, axis) to size
+        self.places: dict[Any, str] = {}  # (input, axis) to the line that used the size as a number
         self.conditions: list[tuple[Any, Any]] = []  # other size expressions and their values
 
     def check_open(self) -> None:
@@ -188,6 +189,8 @@ class Tape:
     def force_axis(self, node: Node, axis: int) -> None:
         self.use(node)
         self.forced[node.index, axis] = node.shape[axis]
+        if (node.index, axis) not in self.places:
+            self.places[node.index, axis] = place_text(*user_line())
 
     def force_shape(self, node: Node) -> None:
         """Guard all sizes that a node's shape can depend on."""
