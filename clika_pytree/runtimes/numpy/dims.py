@@ -177,3 +177,7 @@ def layout_class(array: Any) -> str:
     if type(array) is not np.ndarray or not flags.aligned:
         return "other"
     return "C" if flags.c_contiguous else "F" if flags.f_contiguous else "other"
+
+
+def in_rows(*arrays: Any) -> bool:
+    return all(layout_class(array) == "C" for array in arrays)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import linecache
+import re
 import weakref
 
 import numpy as np
@@ -10,7 +13,7 @@ import numpy as np
 from clika_pytree.typing import TYPE_CHECKING
 
 from .dims import layout_class
-from .sizes import Size, dims_in, size_text
+from .sizes import Size, size_text
 from .source import Source
 from .tape import INPUT, Node, SizeTerm, nodes_in
 
@@ -50,12 +53,9 @@ class Condition:
     __slots__ = ("function", "text", "value")
 
     def __init__(self, expression: Any, value: Any) -> None:
-        self.text, self.value = size_text(expression, lambda node: f"x{node.index}"), value
-        indexes = sorted({dim.node.index for dim in dims_in(expression)})
-        self.function: Callable[[Sequence[Any]], Any] = eval(  # of numbers, signs and our own names
-            f"lambda x: (lambda {', '.join(f'x{i}' for i in indexes)}: {self.text})"
-            f"({', '.join(f'x[{i}]' for i in indexes)})"
-        )
+        self.text, self.value = size_text(expression, lambda node: node.name), value
+        source = size_text(expression, lambda node: f"x[{node.index}]")
+        self.function: Callable[[Sequence[Any]], Any] = eval(f"lambda x: {source}")  # of numbers, signs and our names
 
     def __repr__(self) -> str:
         return f"{self.text} == {self.value!r}"
@@ -88,6 +88,24 @@ class Guards:
         return "\n".join(lines + [repr(condition) for condition in self.conditions])
 
 
+class Names:
+    """What the inputs of a graph are called in its source, and its results in a comment."""
+
+    def __init__(self, inputs: Sequence[str], outputs: Sequence[str] | None) -> None:
+        self.outputs = outputs
+        self.inputs: list[str] = []
+        for index, name in enumerate(inputs):
+            usable = name.isidentifier() and not (keyword.iskeyword(name) or hasattr(builtins, name))
+            chosen = name if usable and not TAKEN.fullmatch(name) else f"x{index}"
+            while chosen in self.inputs:
+                chosen += "_"
+            self.inputs.append(chosen)
+
+
+# The names that the source has for other things.
+TAKEN = re.compile(r"np|plain|graph|rows|take|give|in_rows|[nki]|[vc][0-9]+|.*_k")
+
+
 class Graph:
     """A recorded function of a list of arrays.
 
@@ -95,17 +113,15 @@ class Graph:
     `run` takes for granted), `nodes` are the operations that are left.
     """
 
-    def __init__(self, tape: Tape, outputs: list[Any], layouts: list[str]) -> None:
-        self.inputs = tape.inputs
+    def __init__(self, tape: Tape, outputs: list[Any], layouts: list[str], names: Names | None = None) -> None:
+        self.inputs, self.names = tape.inputs, names
         self.constants = list(tape.constants.values())
         self.outputs = outputs
         self.nodes = live_ops(tape.ops, outputs)
         source = Source(self, layouts)
         self._text = source.text()
-        facts = {
-            index: Fact(tape.inputs[index], "C" if index in source.needs_layout else None)
-            for index in sorted(tape.used)
-        }
+        guarded = source.needs_layout if names is None else set[int]()
+        facts = {index: Fact(tape.inputs[index], "C" if index in guarded else None) for index in sorted(tape.used)}
         sizes = tape.forced if tape.dynamic else all_sizes(tape)
         self.guards = Guards(facts, sizes, [Condition(e, value) for e, value in tape.conditions], tape.places)
         self._function = self._compiled(source.names)

@@ -9,7 +9,7 @@ from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
 from .dims import layout_class
-from .graph import Graph, output_term
+from .graph import Graph, Names, output_term
 from .randomness import Entropy, Watch
 from .refusals import Refusals
 from .tape import Tape, real
@@ -27,6 +27,7 @@ def record(
     reachable: Iterable[Any] = (),
     *,
     dynamic: bool = True,
+    names: Names | None = None,
 ) -> tuple[list[Any], Graph]:
     """Run a function of a list of arrays once, and write down what it does with them.
 
@@ -35,6 +36,7 @@ def record(
         tensors: The arrays, and scalars, of this call.
         reachable: Other objects that the function may get hold of; random generators in them are watched.
         dynamic: Whether sizes stay symbolic. Where they do not, the graph is for inputs of these shapes only.
+        names: Of the inputs and results, for a graph that says what it takes, and that runs for inputs of every layout.
 
     Returns:
         The results of this call, and the graph.
@@ -56,13 +58,16 @@ def record(
     layouts = [layout_class(tensor) for tensor in tensors]
     watch = Watch([flat_fn, *reachable])
     tape = Tape(tensors, watch, dynamic)
+    for node, name in zip(tape.inputs, names.inputs if names else (), strict=False):
+        node.name = name
     recorded = [Recorded(tape, node, tensor) for node, tensor in zip(tape.inputs, tensors, strict=True)]
     try:
         with Entropy(), Refusals():
             outputs = flat_fn(recorded)
             watch.look()
+        tape.captured.check()
         terms = [output_term(tape, value) for value in outputs]
         results = [real(value) for value in outputs]
     finally:
         tape.open = False
-    return results, Graph(tape, terms, layouts)
+    return results, Graph(tape, terms, layouts, names)

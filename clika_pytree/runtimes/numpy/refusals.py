@@ -56,7 +56,12 @@ def user_line() -> tuple[str, int]:
 
 def place_text(file: str, line: int) -> str:
     """`model.py:12`, for a comment."""
-    return f"{os.path.basename(file)}:{line}"
+    return printable(f"{os.path.basename(file)}:{line}")
+
+
+def printable(text: str) -> str:
+    """The text on one line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def quoted_place(file: str, line: int) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from clika_pytree.runtimes.protocol import Runtime, TensorSpec
+from clika_pytree.runtimes.protocol import Runtime
 from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
 from .recording import record
 from .sizes import Size
+from .traced import describe, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from clika_pytree.runtimes.protocol import FlatFn
+    from clika_pytree.runtimes.protocol import FlatFn, TensorSpec
 
     from .graph import Graph, Guards
+    from .traced import TracedGraph
 
 __all__: list[str] = []
 
@@ -48,11 +50,21 @@ class NumpyRuntime(Runtime):
         return issubclass(cls, (np.ndarray, np.generic))
 
     def describe(self, x: Any, /) -> TensorSpec:
-        return TensorSpec(str(np.dtype(x.dtype)), tuple(x.shape))
+        return describe(x)
 
     def compile(self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, /) -> tuple[Sequence[Any], Program]:
         results, graph = record(flat_fn, tensors, dynamic=dynamic)
         return results, Program(graph)
+
+    def trace(
+        self,
+        flat_fn: FlatFn,
+        stand_ins: Sequence[Any],
+        input_names: Sequence[str],
+        output_names: Sequence[str] | None,
+        /,
+    ) -> TracedGraph:
+        return trace(flat_fn, stand_ins, input_names, output_names)
 
 
 class RecordedRuntime(NumpyRuntime):

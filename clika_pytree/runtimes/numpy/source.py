@@ -7,8 +7,9 @@ import numpy as np
 from clika_pytree.typing import TYPE_CHECKING
 
 from .blocks import Block, rows
+from .dims import in_rows
 from .fusion import Analysis, ufunc_args, ufunc_of
-from .refusals import place_text
+from .refusals import place_text, printable
 from .scratch import give, take
 from .sizes import size_text
 from .tape import INPUT, Node
@@ -33,7 +34,7 @@ class Variables:
         self.count = 0
 
     def of(self, node: Node) -> str:
-        return f"x{node.index}" if node.kind == INPUT else self.names[id(node)]
+        return node.name if node.kind == INPUT else self.names[id(node)]
 
     def new(self) -> str:
         if self.free:
@@ -209,31 +210,35 @@ class Source:
     """The module's text, the objects it speaks of, and the inputs whose layout it relies on."""
 
     def __init__(self, graph: Graph, layouts: list[str]) -> None:
-        space = Namespace()
+        space = Namespace(node.name for node in graph.inputs)
         analysis = Analysis(graph.nodes, graph.outputs, graph.inputs, layouts)
-        arguments = ", ".join(f"x{node.index}" for node in graph.inputs)
+        arguments = ", ".join(node.name for node in graph.inputs)
         plain = Writer(analysis, space, reuse=False)
         decided, test = analysis.decision()
         fused = Writer(analysis, space, reuse=True, decided=decided)
         plain.write()
         fused.write()
         # The plain calls are for what needs no memory, and for other sizes than those that were assumed.
-        plainly = [] if test is None else [f"x{test[0].index}.size < {test[1]}"]
+        plainly = [] if test is None else [f"{test[0].name}.size < {test[1]}"]
         plainly += [
-            " != ".join(size_text(side, lambda node: f"x{node.index}") for side in pair)
-            for pair in analysis.assumed.needed
+            " != ".join(size_text(side, lambda node: node.name) for side in pair) for pair in analysis.assumed.needed
         ]
         self.needs_layout = fused.rests
+        if graph.names is not None and fused.rests:
+            plainly.append(f"not in_rows({', '.join(graph.inputs[index].name for index in sorted(fused.rests))})")
+        self.outputs = graph.names.outputs if graph.names is not None else None
         self.parts: list[str] = []
         if fused.better:
             guard = [f"    if {' or '.join(plainly)}:", f"        return plain({arguments})"] if plainly else []
             self.add("graph", arguments, guard, fused, graph.outputs)
         if plainly or not fused.better:
             self.add("plain" if fused.better else "graph", arguments, [], plain, graph.outputs)
-        self.names = {**space.objects, "give": give, "rows": rows, "take": take}
+        self.names = {**space.objects, "give": give, "in_rows": in_rows, "rows": rows, "take": take}
 
     def add(self, name: str, arguments: str, head: list[str], writer: Writer, outputs: list[Any]) -> None:
         result = f"    return [{', '.join(map(writer.words.term, outputs))}]"
+        if self.outputs:
+            result += f"  # {', '.join(map(printable, self.outputs))}"
         self.parts.append("\n".join([f"def {name}({arguments}):", *head, *writer.lines, result]))
 
     def text(self) -> str:

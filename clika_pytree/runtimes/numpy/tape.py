@@ -8,6 +8,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
 from .array import Recorded
+from .captured import Captured
 from .kinds import is_a
 from .refusals import needs_value, place_text, refusal, user_line
 from .sizes import Dim, Size, dims_in
@@ -35,6 +36,7 @@ class Node:
         "index",
         "kind",
         "loose",
+        "name",
         "ndim",
         "shape",
         "sources",
@@ -45,6 +47,7 @@ class Node:
 
     def __init__(self, kind: str, index: int, value: Any) -> None:
         self.kind, self.index = kind, index
+        self.name = f"x{index}"  # of an input
         self.value: Any = value if kind == CONSTANT else None
         self.type: Any = type(value)
         tensor = is_a(value, (np.ndarray, np.generic))
@@ -126,6 +129,7 @@ class Tape:
         for node in () if dynamic else self.inputs:
             node.dims = node.shape
         self.constants: dict[int, Node] = {}
+        self.captured = Captured()
         self.ops: list[Op] = []
         self.count = 0
         self.used: set[int] = set()  # inputs of which dtype, ndim or an operation was asked
@@ -149,6 +153,7 @@ class Tape:
         node = self.constants.get(id(value))
         if node is None:
             node = self.constants[id(value)] = Node(CONSTANT, len(self.constants), value)
+            self.captured.add(value)
         return node
 
     def term(self, value: Any) -> Any:
@@ -249,6 +254,9 @@ class Tape:
         op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
         result = call(*real(args), **real(kwargs))
         op.writes = [target.traced_node for target in writes]
+        for target in writes:
+            if any(node.root() is target.traced_node.root() for node in self.inputs):
+                self.captured.written(target.traced_value)
         op.fresh = fresh
         errors: Any = np.geterr()
         if errors != self.errors:

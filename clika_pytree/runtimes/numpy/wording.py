@@ -14,7 +14,7 @@ from .sizes import size_text
 from .tape import CONSTANT, Node, SizeTerm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from .tape import Op
@@ -25,13 +25,14 @@ __all__: list[str] = []
 class Namespace:
     """The objects that the source speaks of by name: captured ones, and functions that are not numpy's."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken = frozenset(taken)
         self.objects: dict[str, Any] = {}
 
     def name(self, wish: str, value: Any) -> str:
         wish = wish if wish.isidentifier() else "f"
         name, number = wish, 1
-        while name in self.objects and self.objects[name] is not value:
+        while name in self.taken or (name in self.objects and self.objects[name] is not value):
             number += 1
             name = f"{wish}_{number}"
         self.objects[name] = value

@@ -1,0 +1,123 @@
+"""numpy as a runtime: traced graphs that name their inputs, refuse other tensors, and take any memory layout."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from recorded import same
+
+from clika_pytree import PyTreeTypeError, PyTreeValueError
+from clika_pytree.runtimes.numpy import RecordingError, record
+from clika_pytree.runtimes.numpy.runtime import runtime
+
+
+class StandIn(NamedTuple):
+    shape: tuple[Any, ...]
+    dtype: Any
+
+
+def layer(tensors):
+    x, w = tensors
+    return [np.maximum(x @ w - 1, 0) * 2, x.sum(), x.shape[0]]
+
+
+STAND_INS = (StandIn((4, 3), "float32"), StandIn((3, 2), np.float32))
+
+
+def traced(function=layer, stand_ins=STAND_INS, names=("x", "w")):
+    return runtime.trace(function, stand_ins, names, None)
+
+
+def test_a_traced_graph_is_right_for_every_size_and_layout():
+    graph = traced()
+    assert (graph.inputs, graph.outputs) == (["x", "w"], ["result[0]", "result[1]", "result[2]"])
+    full = np.random.default_rng(0).standard_normal((60_000, 6)).astype("f4")
+    w = full[:3, :2].copy()
+    for x in (full[:, :3].copy(), full[:, :3], full[::-1, ::2], np.asfortranarray(full[:, 3:]), full[:0, :3]):
+        assert same(graph.run([x, w]), layer([x, w]))
+        assert same(graph.run([x, np.asfortranarray(w)]), layer([x, np.asfortranarray(w)]))
+
+
+def test_the_source_of_a_traced_graph_speaks_of_its_names():
+    text = runtime.trace(layer, [np.ones((4, 3)), np.ones((3, 2))], ["x", "w"], ["y", "total", "rows"]).text()
+    assert text.startswith(
+        "def graph(x, w):\n    if x.size < 49152 or not in_rows(x, w):\n        return plain(x, w)\n"
+    )
+    assert text.endswith("    return [v0, v1, x.shape[0]]  # y, total, rows\n")
+
+
+@pytest.mark.parametrize("name", ["len", "lambda", "a b", "v0", "np", "k", "give", "x_k", "c0", "", "x1", "exp", "é"])
+def test_every_name_of_an_input_will_do(name):
+    table = np.arange(3.0)
+    graph = runtime.trace(lambda t: [np.exp(t[0]) + table, t[1] * len(t)], [np.ones(3), np.ones(2)], [name, "x0"], None)
+    assert same(graph.run([np.zeros(3), np.ones(2)]), [1 + table, np.full(2, 2.0)])
+    assert graph.inputs == [name, "x0"]
+
+
+def test_tensors_that_a_graph_is_not_for_are_refused():
+    graph = traced()
+    x, w = np.ones((2, 3), "f4"), np.ones((3, 2), "f4")
+    for tensors, message in (
+        ([x], r"the graph takes 2 tensors \(x, w\), got 1"),
+        ([x, w.astype("f8")], "traced for ndarray of float32 with 2 axes as w, got ndarray of float64 with shape"),
+        ([x[0], w], r"traced for ndarray of float32 with 2 axes as x, got ndarray of float32 with shape \(3,\)"),
+        ([x, [1.0]], "as w, got an object of class list; trace the function again for such"),
+    ):
+        with pytest.raises(PyTreeTypeError, match=message):
+            graph.run(tensors)
+    with pytest.raises(PyTreeValueError, match=r"used x\.shape\[0\] as a number, which was 3 when .* and is 2 here"):
+        traced(lambda t: [t[0] + np.zeros(t[0].shape[0])], [np.ones(3)], ["x"]).run([np.ones(2)])
+    with pytest.raises(
+        PyTreeValueError, match=r"used \(x\.shape\[0\] > 2\) when it was traced, which was True and is F"
+    ):
+        traced(lambda t: [t[0] if t[0].shape[0] > 2 else t[0] + 1], [np.ones(3)], ["x"]).run([np.ones(2)])
+
+
+def test_what_stands_for_a_tensor():
+    for shape, dtype, message in (
+        ((None, 3), "f4", r"needs a shape of numbers, got \(None, 3\)"),
+        ((-1, 3), "f4", r"needs a shape of numbers, got \(-1, 3\)"),
+        ((2, 3), "float33", "numpy has no dtype 'float33'"),
+    ):
+        with pytest.raises(PyTreeTypeError, match=message):
+            traced(stand_ins=[StandIn(shape, dtype), np.ones((3, 2))])
+    x = np.ones((2, 3))
+    graph = traced(lambda t: [t[0].__iadd__(1)], [x], ["x"])
+    assert x.sum() == 6
+    assert graph.run([x])[0] is x
+    assert x.sum() == 12
+    assert runtime.describe(StandIn((2, 3), "f4")) == ("float32", (2, 3), "cpu", None)
+
+
+def test_a_captured_array_must_not_change_while_it_is_recorded():
+    def changes(tensors):
+        table = np.zeros(3)
+        y = tensors[0] + table
+        table[1] = 5
+        return [y * table]
+
+    with pytest.raises(RecordingError, match=r"changed after it had been used(.|\n)*tensors\[0\] \+ table"):
+        record(changes, [np.ones(3)])
+
+    def changed_before(tensors):
+        table = np.zeros(3)
+        table[1] = 5
+        return [tensors[0] * table, tensors[0] + table[::-1]]
+
+    assert same(record(changed_before, [np.ones(3)])[1].run([np.ones(3)]), changed_before([np.ones(3)]))
+
+
+def test_an_argument_that_is_captured_too_may_be_written_into():
+    state = np.zeros(3)
+
+    def step(tensors):
+        x, y = tensors
+        before = y + state
+        x += 1
+        return [before, y + state]
+
+    _, graph = record(step, [state, np.ones(3)])
+    state[:] = 0
+    assert [result.tolist() for result in graph.run([state, np.ones(3)])] == [[1.0] * 3, [2.0] * 3]
