@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+# What these hold belongs to the program, not to the value.
+WITHOUT_PARTS = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
+
 
 def parts_with_tensors(leaf: Any) -> list[str]:
     """The names of what an object holds where tensors are in it: its attributes and items, and trees in these."""
@@ -30,6 +33,8 @@ def has_tensor(tree: Any) -> bool:
 def parts(leaf: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     cls = class_of(leaf)
+    if issubclass(cls, WITHOUT_PARTS):
+        return found
     for base in reversed(type.__dict__["__mro__"].__get__(cls)):
         for name, member in members(base):
             if isinstance(member, types.MemberDescriptorType):  # a slot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections import Counter
 
@@ -46,20 +47,23 @@ class Recompiles:
             warnings.warn(text, RecompileWarning, stacklevel=frames_of_ours())
 
     def text(self) -> str:
-        """The warning. What keeps changing is what differs in most of the calls, and the most telling in them."""
-        head = f"{self.name}() has made {self.count} graphs"
-        counts = Counter((change.path, change.kind) for changes in self.changes for change in changes)
-        if not counts:
-            return f"{head}. {self.name}.graphs() lists them"
-        (path, kind), count = counts.most_common(1)[0]
-        found = [change for changes in self.changes for change in changes if (change.path, change.kind) == (path, kind)]
-        where = shorten_middle(path or "the call", LONGEST_PATH)
-        values = list(dict.fromkeys(shorten(text, LONGEST_VALUE) for c in found for text in (c.old, c.new) if text))
-        shown = values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 1], "…", values[-1]]
-        times = "each time" if count == len(self.changes) else f"{count} times"
+        """The warning: what keeps changing is what differs in most of the calls."""
+        counts = Counter(place for changes in self.changes for place in {(c.path, c.kind) for c in changes})
+        (path, kind), count = counts.most_common(1)[0] if counts else (("", ""), 0)
+        if 2 * count > len(self.changes):
+            found = [c for changes in self.changes for c in changes if (c.path, c.kind) == (path, kind)]
+            values = list(dict.fromkeys(shorten(text, LONGEST_VALUE) for c in found for text in (c.old, c.new) if text))
+            shown = values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 1], "…", values[-1]]
+            what = f"{shorten_middle(path or 'a registration', LONGEST_PATH)} ({', '.join(shown)})"
+        else:  # now this, now that: the parameter that has most of it
+            roots = Counter(root_of(change.path) for changes in self.changes for change in changes)
+            root = roots.most_common(1)[0][0] if roots else "the arguments"
+            what, kind = f"{root}, in one way or another", "structure"
+        times = "each time" if kind == "structure" or count == len(self.changes) else f"{count} times"
         return (
-            f"{head}: what changed {times} is {where} ({', '.join(shown)}). {self.advice(kind)} Where it is meant, "
-            f"filter this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) compares a call"
+            f"{self.name}() has made {self.count} graphs: what changed {times} is {what}. {self.advice(kind)} Where it "
+            f"is meant, filter this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) compares a "
+            "call with them"
         )
 
     def advice(self, kind: str) -> str:
@@ -75,6 +79,11 @@ class Recompiles:
                 "new value."
             )
         return "The structure of the arguments is built into the graph: keep it the same from call to call."
+
+
+def root_of(path: str) -> str:
+    """The parameter that a path begins with."""
+    return re.split(r"[\[.]", path, maxsplit=1)[0] or "a registration"
 
 
 def frames_of_ours() -> int:

@@ -125,6 +125,7 @@ def wrapped(texts: list[str], width: int) -> list[str]:
     """Texts with commas between them, on lines that are not too long."""
     lines = [""]
     for number, text in enumerate(texts):
+        text = shorten(text, width - 1)
         text = text if number == len(texts) - 1 else f"{text}, "
         if lines[-1] and len(lines[-1]) + len(text.rstrip()) > width:
             lines.append("")
