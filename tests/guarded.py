@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,13 @@ def graphs(compiled: Any) -> int:
 def agree(function: Any, *calls: tuple, number: int, **options: Any) -> Any:
     """Calls of the compiled function give what the function gives, and make that many graphs."""
     compiled = cp.compile(function, **options)
-    for call in calls:
-        result, wanted = compiled(*call), function(*call)
-        assert alike(result, wanted), (call, result, wanted)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for call in calls:
+            result, wanted = compiled(*call), function(*call)
+            assert alike(result, wanted), (call, result, wanted)
     assert graphs(compiled) == number, compiled.graphs()
+    assert [warning.category for warning in caught] == [cp.RecompileWarning] * (number > 7), caught
     return compiled
 
 

@@ -29,16 +29,17 @@ SHAPES = [(), (1,), (2,), (3,), (0,), (2, 3), (3, 2), (1, 3), (4, 1)]
 
 
 def array(dtype: str, shape: tuple[int, ...], seed: int) -> Any:
-    return (np.random.default_rng(seed).standard_normal(shape) * 4).astype(dtype)
+    return np.array(np.random.default_rng(seed).standard_normal(shape) * 4).astype(dtype)
 
 
-tensors = st.builds(array, st.sampled_from(DTYPES), st.sampled_from(SHAPES), st.integers(0, 3))
+arrays = st.builds(array, st.sampled_from(DTYPES), st.sampled_from(SHAPES), st.integers(0, 3))
+tensors = st.one_of(arrays, arrays, arrays, st.builds(np.float32, st.sampled_from([1.5, -2.0])))
 leaves = st.one_of(tensors, tensors, tensors, numbers, numbers, odd_leaves)
 trees = st.recursive(leaves, nodes, max_leaves=8)
 
 
 def is_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, np.ndarray)
+    return isinstance(leaf, np.ndarray | np.generic)
 
 
 # --- functions, and what of a tensor belongs to their key -------------------------------------------------------------
@@ -65,7 +66,7 @@ WORK = {
     "every second": Work(lambda x, place: x if place % 2 else np.sin(x), lambda place: place % 2 == 0),
     "sizes": Work(lambda x, place: x.sum(0) / (x.shape[0] + 1) if x.ndim else x + 1),
     "size that decides": Work(
-        lambda x, place: (-x if x.shape[0] > 2 else x + 1) if x.ndim else x * 3,
+        lambda x, place: (x * 5 if x.shape[0] > 2 else x + 1) if x.ndim else x * 3,
         decides=lambda x: x.ndim and x.shape[0] > 2,
     ),
     "axes": Work(lambda x, place: x.T.reshape(-1) * x.ndim),
@@ -131,21 +132,39 @@ class Refused(Exception):
     """The reference's word for a call that can have no guard."""
 
 
+def static_key(leaf: Any, namespace: Any) -> Any:
+    """The key of a leaf that is no tensor."""
+    if any(
+        is_tensor(inner) for inner in cp.tree_leaves(list(getattr(leaf, "__dict__", {}).values()), namespace=namespace)
+    ):
+        raise Refused  # a class that is a node in another namespace
+    if not never_changes(leaf):
+        raise Refused
+    return value_key(leaf)
+
+
+def never_changes(value: Any) -> bool:
+    """Whether a value has a hash; a dataclass is taken by its fields."""
+    if dataclasses.is_dataclass(type(value)):
+        return all(never_changes(getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare)
+    if type(value) in (tuple, frozenset) or reference.is_namedtuple_class(type(value)):
+        return all(map(never_changes, value))
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def key_of(function: Any, call: Call, work: Work, namespace: Any, dynamic: bool) -> Any:
     """What two calls have in common if and only if one graph does for both."""
     bound = inspect.signature(function).bind(*call[0], **call[1])
     bound.apply_defaults()
     found, spec = reference.flatten(tuple(bound.arguments.values()), Mode(namespace=namespace))
-    parts = []
-    for place, leaf in enumerate(found):
-        if is_tensor(leaf):
-            parts.append(work.facts(leaf, place, dynamic))
-        else:
-            try:
-                hash(leaf)
-            except TypeError:
-                raise Refused from None
-            parts.append(value_key(leaf))
+    parts = [
+        work.facts(leaf, place, dynamic) if is_tensor(leaf) else static_key(leaf, namespace)
+        for place, leaf in enumerate(found)
+    ]
     return reference.structure_key(spec), tuple(parts)
 
 
@@ -175,8 +194,7 @@ def alike(a: Any, b: Any, namespace: Any) -> bool:
     """The same structure, the same bits in tensors, and what a structure counts as equal elsewhere."""
     (one, spec), (two, other) = (cp.tree_flatten(tree, namespace=namespace) for tree in (a, b))
     return spec == other and all(
-        same(x, y) if is_tensor(y) or isinstance(y, np.generic) else value_key(x) == value_key(y)
-        for x, y in zip(one, two, strict=True)
+        same(x, y) if is_tensor(y) else value_key(x) == value_key(y) for x, y in zip(one, two, strict=True)
     )
 
 

@@ -45,7 +45,7 @@ class Grid:
 
 def test_g7_a_set():
     text = refused(lambda p: p["x"], {"x": vector(), "cfg": [{"w"}]}, error=cp.GuardError, path="p['cfg'][0]")
-    assert text == f"p['cfg'][0] is a set, which can't be a guard: it has no usable hash, {WAY_OUT}"
+    assert text == f"p['cfg'][0] is a set, which can't be a guard: it can change, and has no hash, {WAY_OUT}"
 
 
 def test_g7_a_value_whose_equality_raises():
@@ -63,7 +63,7 @@ def test_g7_an_array_in_a_context():
     with registered(Grid, lambda obj: ((obj.value,), obj.grid), lambda kids, grid: Grid(*kids, grid)):
         text = refused(lambda p: p["m"].value, {"m": grid}, error=cp.ContextError, path="p['m']")
     assert text == (
-        "the context of Grid at p['m'] can't be hashed: it holds an object of class numpy.ndarray, which has no usable "
+        "the context of Grid at p['m'] can't be hashed: it holds a numpy.ndarray, which has no usable "
         "hash. Make it a data field (a child), or put a hashable stand-in there"
     )
 
@@ -103,7 +103,7 @@ def test_g8_a_dataclass():
     text = refused(lambda x, s: x, vector(), {"s": State(3, vector())}, error=cp.UnregisteredNodeError, path="s['s']")
     assert text == (
         "s['s'] is a State, a dataclass that is not registered: it counts as one leaf, and the tensors that it holds "
-        "at w would be constants of the graph. Register the class, so that they are inputs: "
+        "at .w would be constants of the graph. Register the class, so that they are inputs: "
         "clika_pytree.register_dataclass(State)"
     )
 
@@ -132,7 +132,7 @@ def test_g8_a_subclass_is_told_of_its_base():
     )
     assert text == (
         "s is a SampleBelow, a dataclass that is not registered: it counts as one leaf, and the tensors that it holds "
-        "at weight would be constants of the graph. Its base Sample is a node, but that holds for instances of Sample "
+        "at .weight would be constants of the graph. Its base Sample is a node, but that holds for instances of Sample "
         "itself only. Register the class, so that they are inputs: clika_pytree.register_dataclass(SampleBelow)"
     )
 
