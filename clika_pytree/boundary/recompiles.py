@@ -62,8 +62,8 @@ class Recompiles:
         times = "each time" if kind == "structure" or count == len(self.changes) else f"{count} times"
         return (
             f"{self.name}() has made {self.count} graphs: what changed {times} is {what}. {self.advice(kind)} Where it "
-            f"is meant, filter this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) compares a "
-            "call with them"
+            f"is meant, filter this warning. {self.name}.graphs() lists the graphs, {self.name}.explain(...) compares "
+            "a call with them"
         )
 
     def advice(self, kind: str) -> str:

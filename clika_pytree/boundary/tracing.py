@@ -70,12 +70,18 @@ class Graph:
         return self._graph.text()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the graph to a file.
+        """Write the graph to a file, in the form that its runtime has for that.
 
         Args:
             path: Where to.
+
+        Raises:
+            PyTreeTypeError: (a `TypeError`) the runtime has none.
         """
-        self._graph.save(path)
+        save = getattr(self._graph, "save", None)
+        if save is None:
+            raise PyTreeTypeError(f"the runtime of {self.name} has no form for graphs in files; text() is the program")
+        save(path)
 
     def __repr__(self) -> str:
         return f"<graph {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -195,6 +201,8 @@ def check_stand_ins(given: list[Any], names: list[str]) -> None:
 def check_results(name: str, results: Any) -> list[Any]:
     """What a traced function returned, which is a list of tensors and plain values."""
     cls = class_of(results)
+    if runtime_of(results) is not None:
+        raise PyTreeTypeError(f"trace() expects {name}() to return a list of tensors, got one tensor; put it in a list")
     if cls is not list and cls is not tuple:
         raise PyTreeTypeError(
             f"trace() expects {name}() to return a list of tensors, got {with_article(shorten(short_name(cls)))}; "

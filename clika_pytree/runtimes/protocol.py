@@ -11,7 +11,6 @@ from clika_pytree.wording import class_of, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
-    from os import PathLike
     from typing import TypeAlias
 
     # Takes one list of tensors, gives one list of tensors and of plain values.
@@ -115,7 +114,7 @@ class Executable(Protocol):
 
 
 class Graph(Protocol):
-    """A traced function of a list of tensors."""
+    """A traced function of a list of tensors. Where its runtime can write it to a file, it has `save(path)`, too."""
 
     @property
     def inputs(self) -> Sequence[str]:
@@ -133,10 +132,6 @@ class Graph(Protocol):
 
     def text(self) -> str:
         """The program in a form that a person can read."""
-        ...
-
-    def save(self, path: str | PathLike[str], /) -> None:
-        """Write it to a file."""
         ...
 
 
