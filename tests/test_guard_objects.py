@@ -65,12 +65,9 @@ def test_g9_a_function_made_anew_each_time_is_said():
         for _ in range(10):
             compiled(vector(), lambda x: x + 1)
     assert [warning.category for warning in caught] == [cp.RecompileWarning]
-    assert str(caught[0].message) == (
-        "apply() has made 8 graphs: what changed each time is activation (<function test_g9_a_function_made_anew_…). The "
-        "value of every leaf that is no tensor is built into the graph: pass it as a tensor (a numpy scalar will do), or "
-        "leave it out of the arguments. A function or object made anew for each call is a new value. Where it is meant, "
-        "filter this warning. apply.graphs() lists the graphs, apply.explain(...) says why a call needs one"
-    )
+    message = str(caught[0].message)
+    assert message.startswith("apply() has made 8 graphs: what changed each time is activation (<function test_g9_")
+    assert "A function or object made anew for each call is a new value." in message
     assert caught[0].filename == __file__
 
 
