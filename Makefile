@@ -94,9 +94,11 @@ $(VENV)/with-%: pyproject.toml $(VENV)/interpreter | $(VENV)/installed
 help:
 	@sed -n 's/^## /  make /p' Makefile
 
-## demo                the tour of the library, on a stand-in for GPT-2 or on WEIGHTS=file.safetensors
+## demo                the tour of the library, on a stand-in for GPT-2 or on WEIGHTS=file.safetensors; compiled training
 demo: $(VENV)/installed $(VENV)/with-demo
 	@$(VENV)/bin/python examples/tour.py $(if $(WEIGHTS),"$(WEIGHTS)") $(ARGS)
+	@echo
+	@$(VENV)/bin/python examples/training.py
 
 ## test                Rust's tests, then Python's
 test: test-rust test-python

@@ -55,7 +55,7 @@ class Work:
 
     def facts(self, tensor: Any, place: int, dynamic: bool) -> Any:
         if not self.uses(place):
-            return "handed on"
+            return type(tensor), "handed on"
         sizes = (tensor.ndim, self.decides(tensor)) if dynamic else tensor.shape
         return type(tensor), tensor.dtype, sizes
 
