@@ -34,9 +34,21 @@ pub(crate) struct Array<'a> {
     pub(crate) sizes: &'a [isize],
     /// Its dtype, which the array keeps alive.
     pub(crate) descr: Raw,
-    pub(crate) is_c_contiguous: bool,
-    pub(crate) is_f_contiguous: bool,
-    pub(crate) is_aligned: bool,
+    flags: c_int,
+}
+
+impl Array<'_> {
+    pub(crate) fn is_aligned(&self) -> bool {
+        self.flags & ALIGNED != 0
+    }
+
+    pub(crate) fn is_c_contiguous(&self) -> bool {
+        self.flags & C_CONTIGUOUS != 0
+    }
+
+    pub(crate) fn is_f_contiguous(&self) -> bool {
+        self.flags & F_CONTIGUOUS != 0
+    }
 }
 
 /// Looks at a live instance of `numpy.ndarray` or of a subclass. The closure must run no Python code.
@@ -50,14 +62,7 @@ pub(crate) fn with_array<R>(array: Raw, look: impl FnOnce(&Array<'_>) -> R) -> R
     let seen = unsafe {
         let ndim = (*fields).ndim.cast_unsigned() as usize;
         let sizes = if ndim == 0 { &[] } else { std::slice::from_raw_parts((*fields).sizes, ndim) };
-        let has = |flag: c_int| (*fields).flags & flag != 0;
-        Array {
-            sizes,
-            descr: Raw::new_unchecked((*fields).descr),
-            is_c_contiguous: has(C_CONTIGUOUS),
-            is_f_contiguous: has(F_CONTIGUOUS),
-            is_aligned: has(ALIGNED),
-        }
+        Array { sizes, descr: Raw::new_unchecked((*fields).descr), flags: (*fields).flags }
     };
     look(&seen)
 }

@@ -85,7 +85,7 @@ impl Differences {
             if leaf.is_same(py) {
                 continue;
             }
-            let (old, new) = (leaf.guard.text(py), leaf.text(py));
+            let (old, new) = (leaf.guard.text(py, &entry.sizes), leaf.text(py));
             match (leaf.guard, leaf.found) {
                 (Guard::Static(value), Found::Static(index)) => {
                     let found = call.statics[index].object.bind(py);
@@ -267,6 +267,7 @@ struct Leaf<'a> {
     guard: &'a Guard,
     found: Found,
     call: &'a Call,
+    sizes: &'a [isize],
     object: Option<&'a Py<PyAny>>,
 }
 
@@ -277,7 +278,7 @@ fn leaves_of<'a>(_py: Python<'_>, entry: &'a GuardEntry, call: &'a Call) -> impl
         let count = if *is_tensor { &mut tensors } else { &mut statics };
         let found = if *is_tensor { Found::Tensor(*count) } else { Found::Static(*count) };
         *count += 1;
-        Leaf { guard, found, call, object }
+        Leaf { guard, found, call, sizes: &entry.sizes, object }
     })
 }
 
@@ -290,7 +291,7 @@ impl Leaf<'_> {
             (guard, Found::Tensor(index)) => {
                 let runtime = &self.call.tensors[index].runtime;
                 guard.runtime().is_some_and(|known| known.is(runtime))
-                    && self.object.is_some_and(|object| guard.holds(py, ffi::raw(object.bind(py))).unwrap_or(false))
+                    && self.object.is_some_and(|object| guard.holds(object.bind(py), self.sizes).unwrap_or(false))
             }
         }
     }

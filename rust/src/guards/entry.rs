@@ -13,7 +13,7 @@ use super::facts::Layout;
 use super::guard::{Axes, Guard, Tensor, Watched, hash_of_facts};
 use super::observation::{Observation, answer, path_of_leaf};
 use crate::errors::{Family, error, show, text_of};
-use crate::ffi::{self, RefVec, int_of, list_of};
+use crate::ffi::{self, Raw, RefVec, int_of, list_of};
 use crate::limits::{Grow, gathered};
 use crate::spec::{Graph, TreeSpec};
 
@@ -34,6 +34,8 @@ pub(crate) struct GuardEntry {
     pub(super) names: Py<PyTuple>,
     /// One for each leaf.
     pub(super) guards: Vec<Guard>,
+    /// The sizes that they ask for.
+    pub(super) sizes: Vec<isize>,
     conditions: Vec<Condition>,
     pub(super) mask: Vec<Watched>,
     /// Of structure and values, and of what is watched of the tensors.
@@ -132,22 +134,21 @@ impl GuardEntry {
             None => (gathered(call.tensors.iter().map(|_| Watched::Class))?, Vec::new(), Vec::new()),
         };
         let (mut statics, mut tensors) = (call.statics.iter(), call.tensors.iter().zip(&mask).enumerate());
-        let mut of_leaves = Vec::new();
+        let (mut of_leaves, mut sizes) = (Vec::new(), Vec::new());
         for is_tensor in &call.is_tensor {
-            let guard = if *is_tensor {
-                tensors.next().map(|(index, (tensor, watched))| {
-                    tensor.guard(py, watched, forced.get(index).map_or(&[], Vec::as_slice))
-                })
-            } else {
-                statics.next().map(|value| Guard::Static(value.clone_ref(py)))
-            };
-            of_leaves.grow_by(guard)?;
+            if !is_tensor {
+                of_leaves.grow_by(statics.next().map(|value| Guard::Static(Box::new(value.clone_ref(py)))))?;
+            } else if let Some((index, (tensor, watched))) = tensors.next() {
+                let forced = forced.get(index).map_or(&[][..], Vec::as_slice);
+                of_leaves.grow(tensor.guard(py, watched, forced, &mut sizes)?)?;
+            }
         }
         Ok(Self {
             value: value.clone().unbind(),
             spec: call.spec.clone_ref(py),
             names: names.clone_ref(py),
             guards: of_leaves,
+            sizes,
             conditions,
             hash: call.hash,
             hash_of_facts: hash_of_facts(&call.tensors, &mask),
@@ -173,15 +174,21 @@ impl GuardEntry {
     pub(super) fn leaves_hold(&self, py: Python<'_>, leaves: &RefVec) -> PyResult<bool> {
         for (index, (guard, leaf)) in self.guards.iter().zip(leaves.raw()).enumerate() {
             let Some(leaf) = *leaf else { return Ok(false) };
-            let holds = match guard.holds(py, leaf) {
-                Ok(holds) => holds,
-                failed => answer(py, failed, &|| path_of_leaf(py, self.spec.bind(py), index, &self.names))?,
+            let holds = match guard.at_sight(leaf, &self.sizes) {
+                Some(holds) => holds,
+                None => self.leaf_holds(py, index, leaf)?,
             };
             if !holds {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    #[inline(never)]
+    fn leaf_holds(&self, py: Python<'_>, index: usize, leaf: Raw) -> PyResult<bool> {
+        let holds = self.guards[index].holds(&ffi::own(py, leaf), &self.sizes);
+        answer(py, holds, &|| path_of_leaf(py, self.spec.bind(py), index, &self.names))
     }
 
     /// Whether a call is one for this entry, but for the conditions.
@@ -295,7 +302,7 @@ impl GuardEntry {
         let mut texts = RefVec::default();
         let names = self.graph().leaf_texts(py, Some(&self.names))?;
         for (name, guard) in names.iter().zip(&self.guards) {
-            texts.push(text_of(py, &format!("{name}: {}", guard.text(py)))?.into_any())?;
+            texts.push(text_of(py, &format!("{name}: {}", guard.text(py, &self.sizes)))?.into_any())?;
         }
         for condition in &self.conditions {
             let text = format!("{} == {}", condition.text(py), show(condition.value.bind(py)));

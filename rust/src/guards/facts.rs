@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::errors::{Family, error};
-use crate::ffi::{self, Raw};
+use crate::ffi::{self, Array, with_array};
 use crate::structure::Mixer;
 
 /// Where the facts of the instances of a class are read.
@@ -46,6 +46,15 @@ pub(super) enum Layout {
 }
 
 impl Layout {
+    /// How an array lies; `is_exact` says that it is one of numpy's own class.
+    pub(super) fn of(array: &Array<'_>, is_exact: bool) -> Self {
+        match (is_exact && array.is_aligned(), array.is_c_contiguous(), array.is_f_contiguous()) {
+            (true, true, _) => Self::C,
+            (true, false, true) => Self::F,
+            _ => Self::Other,
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::C => "C",
@@ -80,40 +89,25 @@ pub(super) struct Facts {
     pub(super) layout: Layout,
 }
 
-/// Reads an array without running Python code, and hands it to a closure that must run none either.
-///
-/// The reading must be that of the class of the live object.
-#[inline]
-pub(super) fn with_array<R>(array: Raw, is_exact: bool, look: impl FnOnce(Raw, &[isize], Layout) -> R) -> R {
-    ffi::with_array(array, |array| {
-        let layout = match (is_exact && array.is_aligned, array.is_c_contiguous, array.is_f_contiguous) {
-            (true, true, _) => Layout::C,
-            (true, false, true) => Layout::F,
-            _ => Layout::Other,
-        };
-        look(array.descr, array.sizes, layout)
-    })
-}
-
 impl Facts {
     /// The facts of a tensor.
     pub(super) fn of(tensor: &Bound<'_, PyAny>, reading: Reading) -> PyResult<Self> {
         let py = tensor.py();
         if let Reading::Array(is_exact) = reading {
-            return Ok(with_array(ffi::raw(tensor), is_exact, |descr, sizes, layout| Self {
-                dtype: ffi::own(py, descr).unbind(),
-                shape: sizes.to_vec(),
-                layout,
+            return Ok(with_array(ffi::raw(tensor), |array| Self {
+                dtype: ffi::own(py, array.descr).unbind(),
+                shape: array.sizes.to_vec(),
+                layout: Layout::of(array, is_exact),
             }));
         }
         let dtype = tensor.getattr(intern!(py, "dtype"))?.unbind();
         Ok(Self { dtype, shape: shape_of(tensor)?, layout: Layout::Other })
     }
+}
 
-    /// The dtype as a message writes it.
-    pub(super) fn dtype_text(&self, py: Python<'_>) -> String {
-        self.dtype.bind(py).str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string_lossy().into_owned())
-    }
+/// A dtype as a message writes it.
+pub(super) fn dtype_text(dtype: &Bound<'_, PyAny>) -> String {
+    dtype.str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string_lossy().into_owned())
 }
 
 fn shape_of(tensor: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {

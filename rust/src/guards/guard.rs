@@ -4,11 +4,12 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::facts::{Facts, Layout, Reading, mix_dtype, same_dtype, shape_text, with_array};
+use super::facts::{Facts, Layout, Reading, dtype_text, mix_dtype, same_dtype, shape_text};
 use super::runtimes::TensorClass;
 use super::statics::Static;
 use crate::errors::{class_name, with_article};
-use crate::ffi::{self, Raw};
+use crate::ffi::{self, Raw, with_array};
+use crate::limits::Grow;
 use crate::structure::Mixer;
 use crate::values::Unusable;
 
@@ -52,27 +53,43 @@ impl Tensor {
         }
     }
 
-    /// The guard for what is watched of it.
-    pub(super) fn guard(&self, py: Python<'_>, watched: &Watched, forced: &[(usize, isize)]) -> Guard {
+    /// The guard for what is watched of it; the sizes it asks for go to the end of those of the other guards.
+    pub(super) fn guard(
+        &self,
+        py: Python<'_>,
+        watched: &Watched,
+        forced: &[(usize, isize)],
+        sizes: &mut Vec<isize>,
+    ) -> PyResult<Guard> {
         let class = self.class.clone_ref(py);
         let runtime = self.runtime.clone_ref(py);
-        let (Watched::Facts { layout, sizes }, Some(facts)) = (watched, &self.facts) else {
-            return Guard::Class { class, runtime };
+        let (Watched::Facts { layout, sizes: axes }, Some(facts)) = (watched, &self.facts) else {
+            return Ok(Guard::Class { class, runtime });
         };
-        let sizes = match sizes {
-            Axes::All => Sizes::All(facts.shape.clone().into_boxed_slice()),
-            Axes::Some(_) => Sizes::Some { ndim: facts.shape.len(), forced: forced.into() },
-        };
-        let dtype = facts.dtype.clone_ref(py);
-        let layout = layout.then_some(facts.layout);
-        Guard::Tensor(Box::new(TensorGuard { class, runtime, reading: self.reading, dtype, layout, sizes }))
+        let start = sizes.len();
+        match axes {
+            Axes::All => sizes.grow_by(facts.shape.iter().copied())?,
+            Axes::Some(_) => {
+                let forced_size = |axis| forced.iter().find(|(forced, _)| *forced == axis).map(|(_, size)| *size);
+                sizes.grow_by((0..facts.shape.len()).map(|axis| forced_size(axis).unwrap_or(FREE)))?;
+            }
+        }
+        Ok(Guard::Tensor(TensorGuard {
+            class,
+            runtime,
+            dtype: facts.dtype.clone_ref(py),
+            start,
+            ndim: facts.shape.len(),
+            layout: layout.then_some(facts.layout),
+            reading: self.reading,
+        }))
     }
 
     /// The tensor in words, as far as a guard looks: `float32[2, 3]`.
     pub(super) fn text(&self, py: Python<'_>, guard: &Guard) -> String {
         let class = class_name(self.class.bind(py));
         let Some(facts) = &self.facts else { return class };
-        let text = shape_text(&facts.dtype_text(py), facts.shape.iter().copied().map(Some));
+        let text = shape_text(&dtype_text(facts.dtype.bind(py)), facts.shape.iter().copied().map(Some));
         match guard {
             Guard::Class { .. } => class,
             Guard::Tensor(guard) if !guard.class.is(&self.class) => format!("{text}, {}", with_article(&class)),
@@ -112,71 +129,61 @@ pub(super) fn hash_of_facts(tensors: &[Tensor], mask: &[Watched]) -> u64 {
     mixer.finish()
 }
 
-enum Sizes {
-    All(Box<[isize]>),
-    Some { ndim: usize, forced: Box<[(usize, isize)]> },
-}
+/// Stands for a size that may be any.
+const FREE: isize = isize::MIN;
 
-impl Sizes {
-    #[inline]
-    fn hold(&self, sizes: &[isize]) -> bool {
-        match self {
-            Self::All(expected) => sizes == &**expected,
-            Self::Some { ndim, forced } => {
-                sizes.len() == *ndim && forced.iter().all(|(axis, size)| sizes.get(*axis) == Some(size))
-            }
-        }
-    }
-}
-
+/// What a tensor has to be.
 pub(super) struct TensorGuard {
     class: Py<PyType>,
     runtime: Py<PyAny>,
-    reading: Reading,
     dtype: Py<PyAny>,
+    /// Where its sizes begin among those of all guards of the entry, and how many there are.
+    start: usize,
+    ndim: usize,
     layout: Option<Layout>,
-    sizes: Sizes,
+    reading: Reading,
 }
 
 impl TensorGuard {
     #[inline]
-    fn holds(&self, py: Python<'_>, tensor: Raw) -> PyResult<bool> {
-        if ffi::class_of(tensor).as_ptr() != self.class.as_ptr() {
-            return Ok(false);
-        }
-        let Reading::Array(is_exact) = self.reading else { return self.attributes_hold(&ffi::own(py, tensor)) };
-        let other_dtype = with_array(tensor, is_exact, |descr, sizes, layout| {
-            if !self.sizes.hold(sizes) || self.layout.is_some_and(|expected| expected != layout) {
-                return Some(None);
-            }
-            // Of one dtype there may be several objects.
-            if descr.as_ptr() == self.dtype.as_ptr() { None } else { Some(Some(ffi::own(py, descr))) }
-        });
-        match other_dtype {
-            None => Ok(true),
-            Some(None) => Ok(false),
-            Some(Some(dtype)) => same_dtype(self.dtype.bind(py), &dtype),
-        }
+    fn sizes<'a>(&self, sizes: &'a [isize]) -> &'a [isize] {
+        &sizes[self.start..self.start + self.ndim]
     }
 
-    fn attributes_hold(&self, tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+    #[inline]
+    fn shape_holds(&self, asked: &[isize], shape: &[isize]) -> bool {
+        // One by one: a call that compares memory takes longer for so few.
+        shape.len() == self.ndim && self.sizes(asked).iter().zip(shape).all(|(asked, size)| asked == size || *asked == FREE)
+    }
+
+    #[inline]
+    fn at_sight(&self, tensor: Raw, sizes: &[isize]) -> Option<bool> {
+        if ffi::class_of(tensor).as_ptr() != self.class.as_ptr() {
+            return Some(false);
+        }
+        let Reading::Array(is_exact) = self.reading else { return None };
+        with_array(tensor, |array| {
+            let layout_holds = || self.layout.is_none_or(|layout| layout == Layout::of(array, is_exact));
+            if !self.shape_holds(sizes, array.sizes) || !layout_holds() {
+                return Some(false);
+            }
+            // Of one dtype there may be several objects.
+            (array.descr.as_ptr() == self.dtype.as_ptr()).then_some(true)
+        })
+    }
+
+    #[cold]
+    fn attributes_hold(&self, tensor: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<bool> {
         let facts = Facts::of(tensor, self.reading)?;
-        Ok(self.sizes.hold(&facts.shape)
+        Ok(self.shape_holds(sizes, &facts.shape)
             && self.layout.is_none_or(|layout| layout == facts.layout)
             && same_dtype(self.dtype.bind(tensor.py()), facts.dtype.bind(tensor.py()))?)
     }
 
     /// `float32[2, *]`: a free size is a star.
-    fn text(&self, py: Python<'_>) -> String {
-        let sizes: Vec<Option<isize>> = match &self.sizes {
-            Sizes::All(sizes) => sizes.iter().copied().map(Some).collect(),
-            Sizes::Some { ndim, forced } => {
-                let forced_size = |axis| forced.iter().find(|(forced, _)| *forced == axis).map(|(_, size)| *size);
-                (0..*ndim).map(forced_size).collect()
-            }
-        };
-        let dtype = self.dtype.bind(py).str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string());
-        let text = shape_text(&dtype, sizes);
+    fn text(&self, py: Python<'_>, sizes: &[isize]) -> String {
+        let sizes = self.sizes(sizes).iter().map(|size| (*size != FREE).then_some(*size));
+        let text = shape_text(&dtype_text(self.dtype.bind(py)), sizes);
         match self.layout {
             Some(layout) => format!("{text} in {} order", layout.name()),
             None => text,
@@ -186,22 +193,35 @@ impl TensorGuard {
 
 /// What a leaf has to be.
 pub(super) enum Guard {
-    Static(Static),
+    Static(Box<Static>),
     /// A tensor of this class: the graph only hands it on, or holds it against guards of its own.
     Class {
         class: Py<PyType>,
         runtime: Py<PyAny>,
     },
-    Tensor(Box<TensorGuard>),
+    Tensor(TensorGuard),
 }
 
 impl Guard {
+    /// Whether a leaf is what it has to be, where that can be seen without running Python code.
     #[inline]
-    pub(super) fn holds(&self, py: Python<'_>, leaf: Raw) -> Result<bool, Unusable> {
+    pub(super) fn at_sight(&self, leaf: Raw, sizes: &[isize]) -> Option<bool> {
         match self {
-            Self::Tensor(guard) => Ok(guard.holds(py, leaf)?),
-            Self::Class { class, .. } => Ok(ffi::class_of(leaf).as_ptr() == class.as_ptr()),
-            Self::Static(value) => value.holds(py, leaf),
+            Self::Tensor(guard) => guard.at_sight(leaf, sizes),
+            Self::Class { class, .. } => Some(ffi::class_of(leaf).as_ptr() == class.as_ptr()),
+            Self::Static(value) => value.at_sight(leaf),
+        }
+    }
+
+    /// Whether a leaf is what it has to be.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn holds(&self, leaf: &Bound<'_, PyAny>, sizes: &[isize]) -> Result<bool, Unusable> {
+        match (self.at_sight(ffi::raw(leaf), sizes), self) {
+            (Some(holds), _) => Ok(holds),
+            (None, Self::Static(value)) => value.holds(leaf),
+            (None, Self::Tensor(guard)) => Ok(guard.attributes_hold(leaf, sizes)?),
+            (None, Self::Class { .. }) => Ok(false),
         }
     }
 
@@ -219,11 +239,11 @@ impl Guard {
     }
 
     /// What it asks, in words.
-    pub(super) fn text(&self, py: Python<'_>) -> String {
+    pub(super) fn text(&self, py: Python<'_>, sizes: &[isize]) -> String {
         match self {
             Self::Static(value) => crate::errors::show(value.object.bind(py)),
             Self::Class { class, .. } => class_name(class.bind(py)),
-            Self::Tensor(guard) => guard.text(py),
+            Self::Tensor(guard) => guard.text(py, sizes),
         }
     }
 

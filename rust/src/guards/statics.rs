@@ -88,21 +88,23 @@ impl Static {
         Ok(Self { object, manner: Manner::Value, hash })
     }
 
-    /// Whether a value is the same; runs code of the user's, except where both are plain.
+    /// Whether a value is the same, where that can be seen without running Python code.
     #[inline]
-    pub(super) fn holds(&self, py: Python<'_>, found: Raw) -> Result<bool, Unusable> {
-        let object = ffi::raw(self.object.bind(py));
-        if matches!(self.manner, Manner::Atom | Manner::Identity) && object == found {
-            return Ok(true);
+    pub(super) fn at_sight(&self, found: Raw) -> Option<bool> {
+        let is_same = self.object.as_ptr() == found.as_ptr();
+        match self.manner {
+            Manner::Identity => Some(is_same),
+            Manner::Atom if is_same => Some(true),
+            _ => None,
         }
-        if ffi::type_address(object) != ffi::type_address(found) {
-            return Ok(false);
-        }
-        self.holds_another(&ffi::own(py, found))
     }
 
-    fn holds_another(&self, found: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
+    /// Whether a value is the same; runs code of the user's where it has a hash or an equality of its own.
+    pub(super) fn holds(&self, found: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
         let py = found.py();
+        if !self.object.bind(py).get_type().is(found.get_type()) {
+            return Ok(false);
+        }
         let object = self.object.bind(py);
         match &self.manner {
             Manner::Atom => values::equal(object, found),
@@ -128,7 +130,7 @@ impl Static {
                 Ok(true)
             }
             Manner::Method { function, owner } => match method_parts(found)? {
-                Some((current, current_owner)) if function.is(&current) => owner.holds(py, ffi::raw(&current_owner)),
+                Some((current, current_owner)) if function.is(&current) => owner.holds(&current_owner),
                 _ => Ok(false),
             },
         }
