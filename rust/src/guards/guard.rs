@@ -153,7 +153,8 @@ impl TensorGuard {
     #[inline]
     fn shape_holds(&self, asked: &[isize], shape: &[isize]) -> bool {
         // One by one: a call that compares memory takes longer for so few.
-        shape.len() == self.ndim && self.sizes(asked).iter().zip(shape).all(|(asked, size)| asked == size || *asked == FREE)
+        shape.len() == self.ndim
+            && self.sizes(asked).iter().zip(shape).all(|(asked, size)| asked == size || *asked == FREE)
     }
 
     #[inline]

@@ -108,20 +108,15 @@ impl Signature {
             }
             None => None,
         };
-        let mut positional_only = Vec::new();
-        for (name, value) in given {
-            match self.place_of(py, &name)? {
-                Some(place) if values[place].is_some() => return Err(self.multiple_values(&name)),
-                Some(place) => values[place] = Some(value),
+        for (name, value) in &given {
+            match self.place_of(py, name)? {
+                Some(place) if values[place].is_some() => return Err(self.multiple_values(name)),
+                Some(place) => values[place] = Some(value.clone()),
                 None => match &extra {
                     Some(extra) => extra.set_item(name, value)?,
-                    None if self.is_positional_only(py, &name)? => positional_only.grow(name)?,
-                    None => return Err(self.unexpected(&name)),
+                    None => return Err(self.unexpected(py, name, &given)),
                 },
             }
-        }
-        if !positional_only.is_empty() {
-            return Err(self.positional_only(&positional_only));
         }
         if let Some(place) = self.place_of_kind(Kind::VarPositional) {
             values[place] = Some(tuple_of(py, args.iter().skip(self.positions))?.into_any());
@@ -157,11 +152,6 @@ impl Signature {
         Ok(place.filter(|place| matches!(self.parameters[*place].kind, Kind::Positional | Kind::KeywordOnly)))
     }
 
-    fn is_positional_only(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let place = self.place_of_name(py, name)?;
-        Ok(place.is_some_and(|place| self.parameters[place].kind == Kind::PositionalOnly))
-    }
-
     fn place_of_name(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         let names = self.names.bind(py);
         if let Some(place) = names.iter_borrowed().position(|known| known.is(name)) {
@@ -183,19 +173,30 @@ impl Signature {
         PyTypeError::new_err(format!("{}() got multiple values for argument '{name}'", self.function))
     }
 
+    /// The error for a keyword that no parameter takes; Python looks for names of positional-only ones first.
     #[cold]
-    fn unexpected(&self, name: &Bound<'_, PyAny>) -> PyErr {
-        PyTypeError::new_err(format!("{}() got an unexpected keyword argument '{name}'", self.function))
-    }
-
-    #[cold]
-    fn positional_only(&self, names: &[Bound<'_, PyAny>]) -> PyErr {
-        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        PyTypeError::new_err(format!(
-            "{}() got some positional-only arguments passed as keyword arguments: '{}'",
-            self.function,
-            names.join(", ")
-        ))
+    fn unexpected<'py>(
+        &self,
+        py: Python<'py>,
+        name: &Bound<'py, PyAny>,
+        given: &[(Bound<'py, PyAny>, Bound<'py, PyAny>)],
+    ) -> PyErr {
+        let is_given = |place: &usize| {
+            self.parameters[*place].kind == Kind::PositionalOnly
+                && given
+                    .iter()
+                    .any(|(name, _)| matches!(self.place_of_name(py, name), Ok(Some(found)) if found == *place))
+        };
+        let names: Vec<String> = (0..self.positions).filter(is_given).map(|place| self.name_of(py, place)).collect();
+        PyTypeError::new_err(if names.is_empty() {
+            format!("{}() got an unexpected keyword argument '{name}'", self.function)
+        } else {
+            format!(
+                "{}() got some positional-only arguments passed as keyword arguments: '{}'",
+                self.function,
+                names.join(", ")
+            )
+        })
     }
 
     #[cold]
