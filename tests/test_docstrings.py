@@ -12,23 +12,35 @@ import documents
 import pytest
 
 import clika_pytree
-from clika_pytree import pytree
+from clika_pytree import boundary, pytree
+from clika_pytree.runtimes import protocol
 
+BOUNDARIES = [name for names in clika_pytree.BOUNDARIES.values() for name in names]
+# What these functions give, and what the author of a runtime meets.
+boundary_classes: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        *(boundary.Change, boundary.Compiled, boundary.Explanation, boundary.Graph, boundary.GraphRow),
+        *(boundary.GraphTable, protocol.Executable, protocol.Failed, protocol.Graph, protocol.Guards, protocol.Host),
+        *(protocol.Runtime, protocol.TensorSpec),
+    )
+}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def documented() -> dict[str, Any]:
     """Everything public that can carry a docstring: modules, functions, classes and the members of classes."""
     found: dict[str, Any] = {"clika_pytree": clika_pytree, "pytree": pytree}
-    for name in pytree.__all__:
-        value = getattr(pytree, name)
+    found |= {"boundary": boundary, "protocol": protocol}
+    for name in [*pytree.__all__, *BOUNDARIES, *boundary_classes]:
+        value = boundary_classes.get(name) or getattr(clika_pytree, name)
         if name.isupper():  # a constant, whose docstring is that of int
             continue
         found[name] = value
         if inspect.isclass(value) and not issubclass(value, BaseException):
             # A native class has its members in another order in each process, and pytest-xdist compares the names.
             for member, attribute in sorted(vars(value).items()):
-                if not member.startswith("_"):
+                if not member.startswith("_") and type(attribute) is not bool:
                     found[f"{name}.{member}"] = attribute
     return found
 
@@ -40,7 +52,8 @@ def examples(name: str) -> doctest.DocTest:
 
 OBJECTS = documented()
 WITH_EXAMPLES = [name for name in OBJECTS if examples(name).examples]
-FUNCTIONS = [name for name in pytree.__all__ if callable(OBJECTS.get(name)) and not inspect.isclass(OBJECTS[name])]
+PUBLIC = [*pytree.__all__, *BOUNDARIES]
+FUNCTIONS = [name for name in PUBLIC if callable(OBJECTS.get(name)) and not inspect.isclass(OBJECTS[name])]
 
 
 @pytest.mark.parametrize("name", OBJECTS)

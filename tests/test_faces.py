@@ -165,6 +165,40 @@ def test_checkers_see_what_is_loaded_on_first_use() -> None:
     assert seen == pytree.ON_FIRST_USE
 
 
+def test_the_names_for_runtimes_are_on_one_face_only() -> None:
+    """`compile` and `eval` would hide builtins under `import *`."""
+    boundaries = {name for names in clika_pytree.BOUNDARIES.values() for name in names}
+    assert not boundaries & {*clika_pytree.__all__, *pytree.__all__}
+    for module, names in clika_pytree.BOUNDARIES.items():
+        for name in names:
+            value = getattr(importlib.import_module(f"clika_pytree.{module}"), name)
+            assert getattr(clika_pytree, name) is value
+            assert value.__module__.startswith("clika_pytree")
+            assert pickle.loads(pickle.dumps(value)) is value
+            assert not hasattr(pytree, name) or name in native_names()
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        (node.module, alias.asname)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module != "pytree"
+        for alias in node.names
+    }
+    assert seen == {(module, name) for module, names in clika_pytree.BOUNDARIES.items() for name in names}
+    run_python(
+        "import builtins, clika_pytree as cp\nfrom clika_pytree import *\n"
+        f"assert {boundaries!r} <= set(dir(cp)) and compile is builtins.compile and eval is builtins.eval\n"
+        "assert cp.eval is not eval\n"
+    )
+
+
+@pytest.mark.parametrize("module", clika_pytree.BOUNDARIES)
+def test_the_names_for_runtimes_load_no_library_of_tensors(module: str) -> None:
+    loaded = loaded_by(f"from clika_pytree import {', '.join(clika_pytree.BOUNDARIES[module])}")
+    assert f"clika_pytree.{module}" in loaded
+    assert not loaded & {"numpy", "jax", "torch", "safetensors", "importlib.metadata", "json"}
+
+
 def test_native_functions_are_not_wrapped() -> None:
     for name in native_names():
         assert getattr(pytree, name) is getattr(_native, name)

@@ -47,6 +47,7 @@ class GraphRow(NamedTuple):
     program: Any
 
     def cells(self) -> tuple[str, str, str]:
+        """The numbers as the table prints them."""
         return f"{self.hits:,}", "-" if self.nodes is None else f"{self.nodes:,}", duration(self.seconds)
 
 

@@ -241,7 +241,7 @@ impl GuardCache {
         Differences::from_closest(py, &entries, call.get(), cache.names())
     }
 
-    /// `(hits, misses, maxsize, currsize)`, as `functools.lru_cache` has it.
+    /// The counts as `functools.lru_cache` has them: `(hits, misses, maxsize, currsize)`.
     fn cache_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static CACHE_INFO: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let class = CACHE_INFO.get_or_try_init(py, || {
