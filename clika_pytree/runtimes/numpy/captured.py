@@ -9,10 +9,11 @@ import zlib
 
 import numpy as np
 
+from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 
 from .kinds import is_a
-from .refusals import RecordingError, quoted_place, user_line
+from .refusals import quoted_place, user_line
 
 if TYPE_CHECKING:
     from typing import Any
@@ -47,5 +48,6 @@ class Captured:
 
 def fingerprint(array: Any) -> int:
     """A number that tells contents apart; of objects, their identities."""
-    plain = np.ascontiguousarray(array.view(np.ndarray))
-    return zlib.crc32(plain.tobytes() if plain.dtype.hasobject else plain.reshape(-1).view(np.uint8))
+    plain: Any = np.ascontiguousarray(array.view(np.ndarray))
+    contents: Any = plain.tobytes() if plain.dtype.hasobject else plain.reshape(-1).view(np.uint8)
+    return zlib.crc32(contents)

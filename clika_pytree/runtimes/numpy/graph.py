@@ -50,10 +50,11 @@ class Fact:
 class Condition:
     """A size expression that the code forced, and the value it had."""
 
-    __slots__ = ("function", "text", "value")
+    __slots__ = ("expression", "function", "text", "value")
 
     def __init__(self, expression: Any, value: Any) -> None:
-        self.text, self.value = size_text(expression, lambda node: node.name), value
+        self.expression, self.value = expression, value
+        self.text = size_text(expression, lambda node: node.name)
         source = size_text(expression, lambda node: f"x[{node.index}]")
         self.function: Callable[[Sequence[Any]], Any] = eval(f"lambda x: {source}")  # of numbers, signs and our names
 
@@ -102,6 +103,11 @@ class Names:
             self.inputs.append(chosen)
 
 
+def unnamed(count: int) -> list[str]:
+    """What results without names are called."""
+    return [f"result[{index}]" for index in range(count)]
+
+
 # The names that the source has for other things.
 TAKEN = re.compile(r"np|plain|graph|rows|take|give|in_rows|[nki]|[vc][0-9]+|.*_k")
 
@@ -114,7 +120,7 @@ class Graph:
     """
 
     def __init__(self, tape: Tape, outputs: list[Any], layouts: list[str], names: Names | None = None) -> None:
-        self.inputs, self.names = tape.inputs, names
+        self.inputs, self.layouts, self.names = tape.inputs, layouts, names
         self.constants = list(tape.constants.values())
         self.outputs = outputs
         self.nodes = live_ops(tape.ops, outputs)

@@ -121,7 +121,7 @@ class SizeTerm:
 class Tape:
     """A recording in progress."""
 
-    def __init__(self, tensors: Sequence[Any], watch: Watch, dynamic: bool) -> None:
+    def __init__(self, tensors: Sequence[Any], watch: Watch | None, dynamic: bool) -> None:
         self.watch, self.dynamic = watch, dynamic
         self.open = True
         self.errors: Any = np.geterr()
@@ -250,7 +250,8 @@ class Tape:
         kwargs = kwargs or {}
         for target in writes:
             self.refuse_captured(target, f"{name}")
-        self.watch.look()
+        if self.watch is not None:
+            self.watch.look()
         op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
         result = call(*real(args), **real(kwargs))
         op.writes = [target.traced_node for target in writes]
@@ -268,14 +269,19 @@ class Tape:
         origin.loose = loose or any(node.loose for node in used)
         op.made, wrapped = (None, None) if optional else self.wrap(op, result, origin)
         self.ops.append(op)
-        if not fresh:
+        self.connect(op)
+        return wrapped
+
+    def connect(self, op: Op) -> None:
+        """Note which nodes may share memory after an operation, and what is known of its shape."""
+        from .dims import proven_dims
+
+        if not op.fresh:
+            used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
             arrays = [node for node in (*used, *op.outputs) if issubclass(node.type, np.ndarray)]
             for node in arrays if op.outputs else ():
                 node.share(arrays[0])
-        from .dims import proven_dims
-
         proven_dims(op)
-        return wrapped
 
     def wrap(self, op: Op, result: Any, origin: Node) -> tuple[Any, Any]:
         """A result as nodes and as what the function goes on with."""

@@ -9,12 +9,13 @@ from clika_pytree.runtimes.protocol import TensorSpec
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
-from .graph import Names
+from .graph import Names, unnamed
 from .kinds import is_a
 from .recording import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Any
 
     from clika_pytree.runtimes.protocol import FlatFn
@@ -28,7 +29,9 @@ class TracedGraph:
     """A graph of numpy calls for `trace`."""
 
     def __init__(self, graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        self.graph, self.inputs, self.outputs = graph, [*inputs], [*outputs]
+        self.graph = graph
+        self.inputs: Sequence[str] = [*inputs]
+        self.outputs: Sequence[str] = [*outputs]
 
     def run(self, tensors: Sequence[Any], /) -> list[Any]:
         """The results for these tensors."""
@@ -61,6 +64,12 @@ class TracedGraph:
 
     def text(self) -> str:
         return self.graph.text()
+
+    def save(self, path: str | PathLike[str], /) -> None:
+        """Write it to a file, which `files.load` reads."""
+        from .files import save
+
+        save(self, path)
 
 
 def fact_text(fact: Fact) -> str:
@@ -104,4 +113,4 @@ def trace(
     """Record a function for tensors like these, whatever their sizes."""
     names = Names(input_names, output_names)
     results, graph = record(flat_fn, [example(stand_in) for stand_in in stand_ins], names=names)
-    return TracedGraph(graph, input_names, output_names or [f"result[{index}]" for index in range(len(results))])
+    return TracedGraph(graph, input_names, output_names or unnamed(len(results)))
