@@ -3,7 +3,9 @@
 import os
 from typing import Any
 
+import numpy as np
 import pytest
+from compiled import NAMES, SUBJECTS
 from engines import ENGINES, OPERATIONS, versions
 from release import require_release
 from selection import found
@@ -13,7 +15,8 @@ from clika_pytree import _native
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    for name, known in {"engines": ENGINES, "operations": OPERATIONS, "trees": list(TREES)}.items():
+    trees = list(dict.fromkeys([*TREES, *NAMES]))
+    for name, known in {"engines": ENGINES, "operations": [*OPERATIONS, *SUBJECTS], "trees": trees}.items():
         parser.addoption(f"--{name}", default=",".join(known), help=f"which of: {', '.join(known)}")
     parser.addoption("--most-leaves", default=10**7, type=int, help="how far the growing tree grows")
 
@@ -29,6 +32,6 @@ def pytest_benchmark_update_json(output_json: dict[str, Any]) -> None:
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
-    machine_info["versions"] = versions(found(config))
+    machine_info["versions"] = {**versions(found(config)), "numpy": np.__version__}
     machine_info["build_profile"] = _native.build_profile
     machine_info["cpus"] = os.cpu_count()

@@ -6,6 +6,9 @@ from typing import Any
 from figures import FLOOR, OURS, Cell, Curves, Row, exponent
 
 PEERS = ["jaxlib", "optree", "dm-tree", "torch"]
+# What is beside a compiled function, and how the table calls it.
+BESIDE_COMPILED = {"jaxlib": "jax.jit", "numpy": "eager numpy", "10 graphs": "among 10 graphs"}
+COMPILED = {"call", "other_graph", "no_graph", "mlp", "chain"}
 # What is linear has an exponent of 1, what is quadratic of 2. Caches that end between a thousand leaves and ten million
 # cost every engine some 0.3; beside the floor, which does nothing but walk, they cancel out.
 STEEPEST, STEEPEST_BESIDE_FLOOR = 1.5, 0.2
@@ -54,6 +57,25 @@ def aligned(lines: list[list[str]], names: int) -> str:
     return "\n".join([row(head), rule, *(row(line) for line in body)]) + "\n"
 
 
+def tables(found: list[Row]) -> str:
+    """One of trees, and one of compiled functions."""
+    of_trees = [row for row in found if row.operation not in COMPILED]
+    of_functions = [row for row in found if row.operation in COMPILED]
+    parts = [table(of_trees)] if of_trees or not of_functions else []
+    if of_functions:
+        parts.append(f"Compiled functions:\n\n{compiled_table(of_functions)}")
+    return "\n".join(parts)
+
+
+def compiled_table(found: list[Row]) -> str:
+    beside = [name for name in BESIDE_COMPILED if any(name in row.cells for row in found)]
+    lines = [["call", "on", "ours, µs", *[f"{BESIDE_COMPILED[name]} ÷ ours" for name in beside]]]
+    for row in found:
+        cells = [cell(row.cells.get(name)) for name in beside]
+        lines.append([f"`{row.operation}`", f"`{row.tree}`", time_of(row), *cells])
+    return aligned(lines, names=2)
+
+
 def table(found: list[Row]) -> str:
     peers = [peer for peer in PEERS if any(peer in row.cells for row in found)]
     lines = [["operation", "tree", "ours, µs", *[f"{peer} ÷ ours" for peer in peers], "floor ÷ ours"]]
@@ -66,7 +88,7 @@ def table(found: list[Row]) -> str:
 def in_words(engine: str, short: Cell) -> str:
     if short.is_time:
         return f"{short.figure:.0f} ns where at most {short.asked:g} are asked"
-    return f"{number(short.figure)} of {short.asked:g} beside {engine}"
+    return f"{number(short.figure)} of {short.asked:g} beside {BESIDE_COMPILED.get(engine, engine)}"
 
 
 def verdict(found: list[Row], asked_of: list[dict[str, Any]]) -> str:

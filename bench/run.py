@@ -18,13 +18,13 @@ from pathlib import Path
 
 from figures import best, growth, in_question, load_asked, rows
 from release import require_release
-from report import PAGE, fill, linear, machine, table, verdict
+from report import PAGE, fill, linear, machine, tables, verdict
 
 BENCH = Path(__file__).parent
 PLOT = "growth.png"
 
 
-def measure(program: str, into: Path, options: list[str]) -> dict:
+def measure(programs: list[str], into: Path, options: list[str]) -> dict:
     """One run of pytest-benchmark; a wrong result ends it."""
     command = [
         sys.executable,
@@ -33,12 +33,14 @@ def measure(program: str, into: Path, options: list[str]) -> dict:
         "-q",
         "-c",
         "pytest.ini",
-        program,
+        *programs,
         "--benchmark-json",
         str(into.resolve()),
     ]
     # Its own table, of hundreds of lines, would hide ours. The folder of the package is not put on the path.
-    done = subprocess.run([*command, *options], cwd=BENCH, stdout=subprocess.PIPE, text=True)
+    # numpy multiplies matrices on one thread, so that what else it does is seen beside it.
+    env = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **os.environ}
+    done = subprocess.run([*command, *options], cwd=BENCH, env=env, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"{done.stdout}\nThe benchmarks failed.")
     return json.loads(into.read_text())
@@ -60,23 +62,24 @@ def main() -> None:
     reports = []
     for i in range(1 if options.quick else options.rounds):
         print(f"Operations, round {i + 1}", file=sys.stderr)
-        reports.append(measure("bench_operations.py", options.into / f"operations-{i + 1}.json", [*engines, *further]))
+        programs = ["bench_operations.py", "bench_compiled.py"]
+        reports.append(measure(programs, options.into / f"operations-{i + 1}.json", [*engines, *further]))
     asked = load_asked()
     every = rows(best(reports), asked)
     of_question = in_question(every, asked)
-    text = f"{machine(reports[0], load)}\n{table(of_question)}\n{verdict(of_question, asked)}"
+    text = f"{machine(reports[0], load)}\n{tables(of_question)}\n{verdict(of_question, asked)}"
     straight = True
     if not options.quick:
         print("Growing trees", file=sys.stderr)
         limit = f"--most-leaves={options.most_leaves}"
-        curves = growth([measure("bench_growth.py", options.into / "growth.json", [*engines, limit])])
+        curves = growth([measure(["bench_growth.py"], options.into / "growth.json", [*engines, limit])])
         words, straight = linear(curves)
         text += f"\nGrowth:\n\n{words}"
         from plot import plot
 
         plot(curves, options.into / PLOT)
     (options.into / "table.md").write_text(text)
-    (options.into / "all.md").write_text(table(every))
+    (options.into / "all.md").write_text(tables(every))
     print(f"{text}\nWritten to {options.into}; all.md there has every row.")
     if options.docs:
         fill(PAGE, "times", text)

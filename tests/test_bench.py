@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from clika_pytree import _native
@@ -97,11 +98,54 @@ def test_a_row_is_short_where_a_ratio_is_below_the_one_asked_or_a_time_above(mod
 
 def test_every_figure_that_is_asked_has_its_row(module):
     figures, trees, engines = module("figures"), module("trees"), module("engines")
+    subjects, report = module("compiled").SUBJECTS, module("report")
+    assert set(subjects) == report.COMPILED
     for row in figures.load_asked():
-        assert row.pop("operation") in engines.OPERATIONS
-        assert row.pop("tree") in trees.TREES
-        assert set(row) <= {"jaxlib", "optree", "floor", "nanoseconds"}
+        operation, tree = row.pop("operation"), row.pop("tree")
+        if operation in subjects:
+            assert tree in subjects[operation][0]
+            assert set(row) <= set(report.BESIDE_COMPILED)
+        else:
+            assert operation in engines.OPERATIONS
+            assert tree in trees.TREES
+            assert set(row) <= {"jaxlib", "optree", "floor", "nanoseconds"}
         assert all(value > 0 for value in row.values())
+
+
+def test_compiled_functions_have_a_table_of_their_own(module):
+    figures, report = module("figures"), module("report")
+    times = {
+        ("flatten", "leaf"): {"clika_pytree": 2e-6, "jaxlib": 5e-6},
+        ("call", "leaf"): {"clika_pytree": 1e-6, "jaxlib": 8e-6},
+        ("mlp", "batch1"): {"clika_pytree": 20e-6, "numpy": 18e-6},
+    }
+    asked = [
+        {"operation": "call", "tree": "leaf", "jaxlib": 2},
+        {"operation": "mlp", "tree": "batch1", "numpy": 0.95},
+    ]
+    rows = figures.rows(times, asked)
+    assert report.tables(rows) == (
+        f"{report.table(rows[:1])}\nCompiled functions:\n\n"
+        "| call   | on       | ours, µs | jax.jit ÷ ours | eager numpy ÷ ours |\n"
+        "| ------ | -------- | -------: | -------------: | -----------------: |\n"
+        "| `call` | `leaf`   |     1.00 |       8.00 (2) |                  - |\n"
+        "| `mlp`  | `batch1` |     20.0 |              - | **0.90** (0.95) \\* |\n"
+    )
+    assert report.verdict(figures.in_question(rows, asked), asked) == (
+        "1 of 2 figures are reached.\n- Short: `mlp` of `batch1`, 0.90 of 0.95 beside eager numpy.\n"
+    )
+
+
+def test_what_is_compiled_gives_what_is_right(module):
+    compiled = module("compiled")
+    for operation, (names, make) in compiled.SUBJECTS.items():
+        subject = make(names[0], False)
+        assert len(subject.calls) == (1 if operation == "call" else 2)
+        for call in subject.calls.values():
+            assert subject.check(call())
+            assert subject.check(call())
+        if operation in ("call", "mlp", "chain"):
+            assert not subject.check(np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +214,8 @@ def test_a_debug_build_is_refused(module, monkeypatch):
 
 def test_it_runs(tmp_path):
     pytest.importorskip("pytest_benchmark")
-    rows = ["--trees=leaf,classes100", "--operations=flatten,unflatten,with_path,equal,hash", "--engines=clika_pytree"]
+    operations = "--operations=flatten,unflatten,with_path,equal,hash,call,mlp"
+    rows = ["--trees=leaf,classes100,batch1", operations, "--engines=clika_pytree"]
     done = run(tmp_path, str(BENCH / "run.py"), "--quick", "--into", "report", *rows, "--benchmark-max-time=0.001")
     if not RELEASE:
         assert done.returncode == 1
@@ -178,11 +223,12 @@ def test_it_runs(tmp_path):
         return
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "report" / "operations-1.json").read_text())
-    assert len(report["benchmarks"]) == 10
+    assert len(report["benchmarks"]) == 13
     assert report["machine_info"]["build_profile"] == "release"
-    assert set(report["machine_info"]["versions"]) == {"clika_pytree"}
+    assert set(report["machine_info"]["versions"]) == {"clika_pytree", "numpy"}
     assert (tmp_path / "report" / "table.md").read_text() in done.stdout
     assert "| `flatten` | `leaf`" in done.stdout
+    assert "| `mlp`" in done.stdout
     assert "| `unflatten` | `classes100`" in (tmp_path / "report" / "all.md").read_text()
 
 

@@ -1,0 +1,121 @@
+"""Compiled functions: what is called, beside what, and what has to come out of it."""
+
+import inspect
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from figures import OURS
+from trees import TREES
+
+import clika_pytree as cp
+
+EAGER, FEW = "numpy", "10 graphs"
+MANY_GRAPHS, FEW_GRAPHS = 10_000, 10
+
+
+@dataclass
+class Subject:
+    """The same call for each engine, and whether what it gave is right."""
+
+    calls: dict[str, Callable[[], Any]]
+    check: Callable[[Any], bool]
+
+
+def call(name: str, with_jax: bool) -> Subject:
+    """A call with a tree, of which one leaf comes back. JAX gets arrays of its own: others it copies at each call."""
+    tree = TREES[name]()
+    leaf = cp.tree_leaves(tree)[0]
+    compiled = cp.compile(lambda tree: cp.tree_leaves(tree)[0])
+    calls: dict[str, Callable[[], Any]] = {OURS: lambda: compiled(tree)}
+    if with_jax:
+        import jax
+
+        own = jax.tree_util.tree_map(jax.numpy.asarray, tree)
+        jitted = jax.jit(lambda tree: jax.tree_util.tree_leaves(tree)[0])
+        calls["jaxlib"] = lambda: jitted(own)
+    return Subject(calls, lambda result: result is leaf or np.array_equal(result, leaf))
+
+
+def cache_of(graphs: int) -> tuple[cp.GuardCache, list[tuple[Any, int]]]:
+    """A cache in which that many calls have their graph, and these calls."""
+    cache = cp.GuardCache(inspect.signature(lambda x, k: None), graphs)
+    x = np.zeros(1, np.float32)
+    calls = [(x, k) for k in range(graphs)]
+    for args in calls:
+        cache.insert(cache.bind(args, {}), args)
+    return cache, calls
+
+
+def other_graph(_name: str, _with_jax: bool) -> Subject:
+    """A call whose graph is another one than that of the call before: it is found by its hash."""
+
+    def looking(graphs: int) -> Callable[[], Any]:
+        cache, calls = cache_of(graphs)
+        # As many in either cache, spread over all of it: that memory is cold is not what is asked.
+        upcoming = itertools.cycle(calls[:: graphs // FEW_GRAPHS]).__next__
+        return lambda: cache.lookup(upcoming(), {})
+
+    return Subject({OURS: looking(MANY_GRAPHS), FEW: looking(FEW_GRAPHS)}, lambda found: found[0][1] < MANY_GRAPHS)
+
+
+def no_graph(_name: str, _with_jax: bool) -> Subject:
+    """A call that has no graph."""
+
+    def looking(graphs: int) -> Callable[[], Any]:
+        cache, calls = cache_of(graphs)
+        strange = [(calls[0][0], -1 - k) for k in range(1000)]
+        upcoming = itertools.cycle(strange).__next__
+        return lambda: cache.lookup(upcoming(), {})
+
+    return Subject({OURS: looking(MANY_GRAPHS), FEW: looking(FEW_GRAPHS)}, lambda found: found is None)
+
+
+def network(params: dict[str, Any], x: Any) -> Any:
+    """64 -> 256 -> 10 and a softmax."""
+    hidden = np.maximum(x @ params["w1"] + params["b1"], 0)
+    logits = hidden @ params["w2"] + params["b2"]
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def mlp(name: str, _with_jax: bool) -> Subject:
+    """The network on a batch, compiled for batches of all sizes."""
+    rng = np.random.default_rng(0)
+    numbers = lambda *shape: rng.standard_normal(shape, np.float32)  # noqa: E731
+    params = {"w1": numbers(64, 256) / 8, "b1": numbers(256), "w2": numbers(256, 10) / 16, "b2": numbers(10)}
+    x = numbers(int(name.removeprefix("batch")), 64)
+    compiled = cp.compile(network, dynamic=True)
+    compiled(params, numbers(5, 64))  # the graph is that of another size
+    return beside_eager(lambda: compiled(params, x), lambda: network(params, x))
+
+
+def nine_steps(x: Any) -> Any:
+    y = np.exp(-np.square(2 * x + 1))
+    return y * x + y - 0.5 * x
+
+
+def chain(name: str, _with_jax: bool) -> Subject:
+    """Nine ufuncs over four million numbers."""
+    x = np.random.default_rng(0).standard_normal(4_000_000).astype(name)
+    compiled = cp.compile(nine_steps, dynamic=True)
+    return beside_eager(lambda: compiled(x), lambda: nine_steps(x))
+
+
+def beside_eager(compiled: Callable[[], Any], eager: Callable[[], Any]) -> Subject:
+    wanted = eager()
+    same = lambda result: result.dtype == wanted.dtype and result.tobytes() == wanted.tobytes()  # noqa: E731
+    return Subject({OURS: compiled, EAGER: eager}, same)
+
+
+# operation -> what it is done on, and who makes it
+SUBJECTS: dict[str, tuple[list[str], Callable[[str, bool], Subject]]] = {
+    "call": (["leaf", "args", "gpt12", "dict1000"], call),
+    "other_graph": ([f"graphs{MANY_GRAPHS}"], other_graph),
+    "no_graph": ([f"graphs{MANY_GRAPHS}"], no_graph),
+    "mlp": (["batch1", "batch64", "batch1024", "batch16384"], mlp),
+    "chain": (["float32", "float64"], chain),
+}
+NAMES = list(dict.fromkeys(name for names, _ in SUBJECTS.values() for name in names))
