@@ -11,7 +11,9 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import clika_pytree as crt
 from clika_pytree import PyTree, TreeSpec, pytree
+from clika_pytree.runtimes.protocol import Runtime, TensorSpec
 
 
 class Array: ...
@@ -128,3 +130,58 @@ def registrations() -> None:
     pytree.tree_all(tree=[config])
     pytree.tree_all(callable, [config], None)
     pytree.tree_any_only((int, str), bool, config, is_leaf=None)
+
+
+@crt.compile
+def step(model: Model, x: Array, *, scale: float = 1.0) -> dict[str, Array]:
+    return {"y": x}
+
+
+@crt.compile(dynamic=True, runtime="numpy", max_graphs=8, on_miss="compile", namespace=("a", "b"))
+def other_step(x: Array) -> list[Array]:
+    return [x]
+
+
+class Trainer:
+    @crt.compile
+    def advance(self, x: Array, count: int = 1) -> Array:
+        return x
+
+    @crt.compile(dynamic=True)
+    def measure(self, x: Array) -> float:
+        return 0.0
+
+
+def compiled(model: Model, x: Array, trainer: Trainer) -> None:
+    out: dict[str, Array] = step(model, x, scale=2.0)
+    step(model, "x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    step(model, x, scal=2.0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    more: list[Array] = other_step(out["y"])
+    same: Array = trainer.advance(x, count=2)
+    trainer.advance(x, 2, 3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Trainer.advance(trainer, same)
+    number: float = trainer.measure(x)
+    changes: list[str] = [change.path for change in step.explain(model, x, scale=number).changes]
+    trainer.advance.explain(x).num_graphs.bit_length()
+    rows: list[int] = [row.hits for row in step.graphs()]
+    step.on_miss = "error"
+    step.on_miss = "never"  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+    crt.compile(step, on_miss="error").cache_info().hits.bit_length()
+    crt.compile(3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    graph = crt.trace(lambda xs: [xs[0]], [x], names=["x"], outputs=iter(["y"]))
+    results: list[Any] = graph(x, *more, *changes, *rows) + graph(x=x)
+    crt.eval(results, {"graph": graph.inputs}, namespace="a")
+
+
+class BoxRuntime(Runtime):
+    name, modules, lazy = "boxes", ("boxes",), True
+
+    def is_tensor_type(self, cls: type[Any], /) -> bool:
+        return cls is Box
+
+    def describe(self, x: Any, /) -> TensorSpec:
+        return TensorSpec("box", ())
+
+
+runtime: BoxRuntime = crt.register_runtime(BoxRuntime())
+crt.register_runtime(BoxRuntime)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
