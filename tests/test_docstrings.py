@@ -12,7 +12,7 @@ import documents
 import pytest
 
 import clika_pytree
-from clika_pytree import boundary, pytree
+from clika_pytree import boundary, pytree, runtimes
 from clika_pytree.runtimes import protocol
 
 BOUNDARIES = [name for names in clika_pytree.BOUNDARIES.values() for name in names]
@@ -82,6 +82,8 @@ def test_its_examples_run(name: str) -> None:
             if isinstance(value, type):
                 with contextlib.suppress(ValueError):
                     pytree.unregister_pytree_node(value)
+        for runtime in list(runtimes._registered):
+            runtimes.unregister_runtime(runtime)
     assert result.attempted > 0
     assert result.failed == 0, "".join(said)
 

@@ -112,6 +112,7 @@ def test_the_base_class_says_what_is_missing() -> None:
     for call in (
         lambda: runtime.compile(list, [], False),
         lambda: runtime.trace(list, [], [], None),
+        lambda: runtime.load_graph("graph"),
         lambda: runtime.wait([1]),
         lambda: runtime.to_host(1),
         lambda: runtime.from_host(None, "cpu"),  # type: ignore[arg-type]

@@ -179,9 +179,29 @@ def test_tensors_of_two_runtimes_are_refused(lazy: LazyRuntime) -> None:
         unregister_runtime("other")
 
 
-def test_a_graph_without_a_form_for_files_says_so(tmp_path: Any) -> None:
+def test_a_graph_in_a_file(tmp_path: Any) -> None:
+    table = np.arange(3, dtype="f4")
+    graph = crt.trace(lambda xs: [*layer(xs), xs[0] + table], [X, W], names=["x", "w"], outputs=["y", "m", "t"])
+    for path in (tmp_path / "graph", str(tmp_path / "other")):
+        graph.save(path)
+        back = Graph.load(path)
+        assert (back.inputs, back.outputs) == (("x", "w"), ("y", "m", "t"))
+        assert [a.tolist() for a in back(w=W, x=X + 1)] == [a.tolist() for a in graph(X + 1, W)]
+    (tmp_path / "text").write_text("no graph")
+    with pytest.raises(crt.PyTreeValueError, match="text"):
+        Graph.load(tmp_path / "text")
+
+
+def test_a_graph_without_a_form_for_files_says_so(lazy: LazyRuntime, tmp_path: Any) -> None:
+    class Formless:
+        inputs = outputs = ("x",)
+        run = text = list
+
+    lazy.trace = lambda *args: Formless()  # type: ignore[assignment,return-value,method-assign]
     with pytest.raises(crt.PyTreeTypeError, match=r"no form for graphs in files; text\(\) is the program"):
-        crt.trace(layer, [X, W]).save(tmp_path / "graph")
+        crt.trace(lambda xs: xs, [tensor(1)]).save(tmp_path / "graph")
+    with pytest.raises(crt.PyTreeTypeError, match="the runtime 'lazy' can't read graphs"):
+        Graph.load(tmp_path / "graph", runtime="lazy")
 
 
 def test_a_compiled_function_and_a_trace_inside_one() -> None:

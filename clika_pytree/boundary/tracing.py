@@ -83,6 +83,24 @@ class Graph:
             raise PyTreeTypeError(f"the runtime of {self.name} has no form for graphs in files; text() is the program")
         save(path)
 
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, runtime: str | Runtime = "numpy") -> Graph:
+        """Read a graph that `save` wrote; nothing in the file is run.
+
+        Args:
+            path: Where from.
+            runtime: The runtime whose graph it is, or its name.
+
+        Returns:
+            The graph.
+
+        Raises:
+            PyTreeTypeError: (a `TypeError`) the runtime reads no graphs.
+            PyTreeValueError: (a `ValueError`) the file is no graph of that runtime, or is damaged.
+        """
+        chosen = runtime_named("Graph.load()", runtime)
+        return cls("graph", chosen.load_graph(path))
+
     def __repr__(self) -> str:
         return f"<graph {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 

@@ -33,7 +33,7 @@ BUILT_IN = ("numpy",)
 # What stands for a tensor while a runtime of this package records.
 RECORDED = "clika_pytree.runtimes."
 METHODS = (
-    *("is_tensor_type", "describe", "compile", "trace", "wait"),
+    *("is_tensor_type", "describe", "compile", "trace", "load_graph", "wait"),
     *("to_host", "from_host", "same_memory", "module_state"),
 )
 

@@ -11,6 +11,7 @@ from clika_pytree.wording import class_of, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
+    from os import PathLike
     from typing import TypeAlias
 
     # Takes one list of tensors, gives one list of tensors and of plain values.
@@ -202,6 +203,10 @@ class Runtime(ABC):
     ) -> Graph:
         """Run a function once over stand-ins and give its graph. Results without names are `result[0]` and so on."""
         raise self.cannot("trace functions")
+
+    def load_graph(self, path: str | PathLike[str], /) -> Graph:
+        """Read a graph that its `save` wrote."""
+        raise self.cannot("read graphs")
 
     def wait(self, tensors: Sequence[Any], /) -> None:
         """Return once all tensors hold their elements; raise `Failed` for the first whose computation failed.

@@ -14,6 +14,7 @@ from .traced import describe, trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Any
 
     from clika_pytree.runtimes.protocol import FlatFn, TensorSpec
@@ -65,6 +66,11 @@ class NumpyRuntime(Runtime):
         /,
     ) -> TracedGraph:
         return trace(flat_fn, stand_ins, input_names, output_names)
+
+    def load_graph(self, path: str | PathLike[str], /) -> TracedGraph:
+        from .files import load
+
+        return load(path)
 
 
 class RecordedRuntime(NumpyRuntime):
