@@ -138,17 +138,20 @@ def static_key(leaf: Any, namespace: Any) -> Any:
         is_tensor(inner) for inner in cp.tree_leaves(list(getattr(leaf, "__dict__", {}).values()), namespace=namespace)
     ):
         raise Refused  # a class that is a node in another namespace
-    if not never_changes(leaf):
+    if not has_hash(leaf):
         raise Refused
     return value_key(leaf)
 
 
-def never_changes(value: Any) -> bool:
-    """Whether a value has a hash; a dataclass is taken by its fields."""
-    if dataclasses.is_dataclass(type(value)):
-        return all(never_changes(getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare)
-    if type(value) in (tuple, frozenset) or reference.is_namedtuple_class(type(value)):
-        return all(map(never_changes, value))
+def has_hash(value: Any, within: bool = False) -> bool:
+    """Whether a value can be held against another one: a dataclass by its fields, and what containers in these hold."""
+    cls = type(value)
+    if dataclasses.is_dataclass(cls):
+        return all(has_hash(getattr(value, field.name), True) for field in dataclasses.fields(cls) if field.compare)
+    if cls in (tuple, frozenset) or reference.is_namedtuple_class(cls) or (within and cls in (list, set)):
+        return all(has_hash(item, within) for item in value)
+    if within and cls is dict:
+        return all(has_hash(item, within) for item in value.values())
     try:
         hash(value)
     except TypeError:
@@ -171,22 +174,33 @@ def key_of(function: Any, call: Call, work: Work, namespace: Any, dynamic: bool)
 def check(data: st.DataObject, most_calls: int) -> None:
     work = WORK[data.draw(st.sampled_from(list(WORK)))]
     namespace, dynamic = data.draw(namespaces), data.draw(st.booleans())
+    most = data.draw(st.sampled_from([64, 64, 1, 2]))
     function = function_of(work, namespace)
-    compiled = cp.compile(function, dynamic=dynamic, namespace=namespace)
-    keys = set()
+    compiled = cp.compile(function, dynamic=dynamic, namespace=namespace, max_graphs=most)
+    kept: dict[Any, None] = {}  # the keys that have a graph, that used last at the end
     call = data.draw(calls())
     for _ in range(data.draw(st.integers(2, most_calls))):
         args, kwargs = call
+        before = compiled.cache_info()
         try:
-            keys.add(key_of(function, call, work, namespace, dynamic))
+            key = key_of(function, call, work, namespace, dynamic)
         except Refused:
-            with pytest.raises(cp.GuardError):
-                compiled(*args, **kwargs)
+            for refusing in (compiled.explain, compiled):
+                with pytest.raises(cp.GuardError):
+                    refusing(*args, **kwargs)
         else:
+            found = key in kept
+            assert compiled.explain(*args, **kwargs).needs_graph == (not found)
+            assert compiled.cache_info() == before, "asking why changes nothing"
             result, wanted = compiled(*args, **kwargs), function(*args, **kwargs)
             assert alike(result, wanted, namespace), (result, wanted)
-        info = compiled.cache_info()
-        assert info.currsize == len(keys), compiled.graphs()
+            info = compiled.cache_info()
+            assert (info.hits, info.misses) == (before.hits + found, before.misses + (not found)), compiled.graphs()
+            kept.pop(key, None)
+            kept[key] = None
+            if len(kept) > most:
+                del kept[next(iter(kept))]
+        assert compiled.cache_info().currsize == len(compiled.graphs()) == len(kept), compiled.graphs()
         call = data.draw(calls_after(call, namespace))
 
 
