@@ -97,6 +97,29 @@ def test_other_refusals(function, what, advice):
     assert np.array_equal(CAPTURED, before)
 
 
+def test_an_error_that_is_caught_is_a_branch():
+    def inverse(x):
+        try:
+            return np.linalg.inv(x)
+        except np.linalg.LinAlgError:
+            return x * 0
+
+    message = refused(inverse, np.ones((2, 2)))
+    assert message.startswith("np.linalg.inv raised LinAlgError (Singular matrix), which the function caught, at ")
+    assert "return np.linalg.inv(x)" in message
+
+    def either(x):
+        try:
+            return x.sum(axis=1)
+        except np.exceptions.AxisError:
+            try:
+                return x << 1
+            except TypeError:
+                return x + 1
+
+    check(lambda x: [either(x)], [np.ones(3)], [np.zeros(5)])
+
+
 def test_a_tensor_that_outlives_its_recording_is_refused():
     kept = []
     record(lambda arrays: [kept.append(arrays[0]) or arrays[0]], [np.ones(3)])

@@ -65,6 +65,7 @@ def record(
         with Entropy(), Refusals():
             outputs = flat_fn(recorded)
             watch.look()
+        tape.check_failed()
         tape.captured.check()
         terms = [output_term(tape, value) for value in outputs]
         results = [real(value) for value in outputs]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
+from clika_pytree.wording import class_of, shorten
 
 from .array import Recorded
 from .captured import Captured
 from .kinds import is_a
-from .refusals import needs_value, place_text, refusal, user_line
+from .refusals import needs_value, place_text, quoted_place, refusal, user_line
 from .sizes import Dim, Size, dims_in
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 INPUT, CONSTANT, RESULT = "input", "constant", "result"
+_errors: Any = getattr(np, "exceptions", np)  # where numpy 1.25 moved it
+AXIS_ERROR: Any = _errors.AxisError
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -130,6 +133,7 @@ class Tape:
             node.dims = node.shape
         self.constants: dict[int, Node] = {}
         self.captured = Captured()
+        self.failed: tuple[Op, str] | None = None
         self.ops: list[Op] = []
         self.count = 0
         self.used: set[int] = set()  # inputs of which dtype, ndim or an operation was asked
@@ -253,7 +257,7 @@ class Tape:
         if self.watch is not None:
             self.watch.look()
         op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
-        result = call(*real(args), **real(kwargs))
+        result = self.run(op, call, real(args), real(kwargs))
         op.writes = [target.traced_node for target in writes]
         for target in writes:
             if any(node.root() is target.traced_node.root() for node in self.inputs):
@@ -271,6 +275,26 @@ class Tape:
         self.ops.append(op)
         self.connect(op)
         return wrapped
+
+    def run(self, op: Op, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call it, and remember an error that another call need not give: if the function goes on, it has branched."""
+        try:
+            return call(*args, **kwargs)
+        except (TypeError, AXIS_ERROR):  # a matter of dtypes and numbers of axes, which are guards
+            raise
+        except Exception as error:
+            self.failed = self.failed or (op, f"{type(error).__name__} ({shorten(str(error))})")
+            raise
+
+    def check_failed(self) -> None:
+        """Refuse a function that caught such an error."""
+        if self.failed is not None:
+            op, error = self.failed
+            raise RecordingError(
+                f"{op.name} raised {error}, which the function caught, at {quoted_place(*op.line)}whether it is raised "
+                "may differ from call to call, and a graph goes one way: compute with arrays instead (np.where for a "
+                "branch), or leave this step out of the compiled function"
+            )
 
     def connect(self, op: Op) -> None:
         """Note which nodes may share memory after an operation, and what is known of its shape."""
