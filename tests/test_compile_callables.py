@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import math
 from typing import Any
 
@@ -175,6 +176,13 @@ def test_a_partial_of_a_method_and_of_a_compiled_function() -> None:
     assert equal(bound(X, k=2), X * 2)
     assert bound.__wrapped__ is Model.decorated.__wrapped__
     assert crt.compile(crt.Partial(model.plain, k=3))(X).tolist() == (X * 3).tolist()
+
+
+def test_signatures_are_those_of_what_was_compiled() -> None:
+    model = Model(np.eye(3))
+    for given in (model.plain, model, functools.partial(Model.plain, model, k=3), Model.plain):
+        assert inspect.signature(crt.compile(given)) == inspect.signature(given)
+    assert str(inspect.signature(model.decorated)) == "(x: 'Any', *, k: 'int' = 1) -> 'Any'"
 
 
 def test_functions_written_in_c() -> None:

@@ -98,6 +98,10 @@ def test_another_structure_when_a_runtime_traces_again(lazy: LazyRuntime) -> Non
     assert len(kept[0]([tensor(3, 4)])) == 2
     with pytest.raises(crt.PyTreeValueError, match="another structure when it was traced once more"):
         kept[0]([tensor(3)])
+    crt.compile(lambda x: (x, x.size, "text"))(tensor(1, 2))
+    assert len(kept[1]([tensor(3, 4)])) == 1
+    with pytest.raises(crt.PyTreeValueError, match=r"other constants .*\[None, 1, 'text'\] in place of \[None, 2,"):
+        kept[1]([tensor(3)])
 
 
 def test_a_runtime_that_keeps_the_function_keeps_no_arguments(lazy: LazyRuntime) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import types
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 from clika_pytree._native import GuardCache
@@ -213,6 +215,10 @@ class Compiled(Generic[P, R]):
 class CompiledPartial(Compiled[P, R]):
     """A compiled function with arguments that come before those of a call."""
 
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._target.given)
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         given, named = self._completed(args, kwargs)
         found = self._lookup(given, named)
@@ -238,6 +244,10 @@ class Bound(functools.partial[Any]):
     @property
     def __func__(self) -> Compiled[..., Any]:
         return cast("Compiled[..., Any]", self.func)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(types.MethodType(self.__func__.__wrapped__, self.__self__))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.func, name)

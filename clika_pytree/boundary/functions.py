@@ -35,6 +35,7 @@ class Target(NamedTuple):
     keywords: dict[str, Any] | None
     signature: inspect.Signature
     name: str
+    given: Any
 
 
 def target_of(caller: str, given: Any) -> Target:
@@ -63,7 +64,7 @@ def target_of(caller: str, given: Any) -> Target:
     for is_so, what, advice in UNFINISHED:
         if is_so(function):
             raise PyTreeTypeError(f"{caller} expects a function that returns its results, got {what}; {advice}")
-    return Target(function, leading, keywords, signature_of(function), name_of(given))
+    return Target(function, leading, keywords, signature_of(function), name_of(given), given)
 
 
 def is_object_with_call(caller: str, function: Any) -> bool:

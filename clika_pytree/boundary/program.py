@@ -9,8 +9,9 @@ from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_inserti
 from clika_pytree.registration import described, with_article
 from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, short_name
+from clika_pytree.wording import PLAIN, class_of, short_name, value_text
 
+from .flights import same_value
 from .holders import parts_with_tensors
 from .state import Inside
 
@@ -73,12 +74,17 @@ class Outputs:
         if self.spec is None:
             self.spec, self.leaves, self.places = spec, leaves, places
         elif spec != self.spec or places != self.places:
-            raise PyTreeValueError(
-                f"{self.name}() returned a result of another structure when it was traced once more for other sizes: "
-                f"{spec} in place of {self.spec}; return one structure for all sizes, or make what decides it an "
-                "argument that is no tensor"
-            )
+            raise self.another("of another structure", f"{spec} in place of {self.spec}")
+        elif not all(map(same_value, leaves, self.leaves)):
+            raise self.another("with other constants", f"{value_text(leaves)} in place of {value_text(self.leaves)}")
         return tensors
+
+    def another(self, how: str, what: str) -> PyTreeValueError:
+        """The error where a runtime traces once more, and the results are others."""
+        return PyTreeValueError(
+            f"{self.name}() returned a result {how} when it was traced once more for other sizes: {what}. Return the "
+            "same for all sizes, or make what decides it an argument that is no tensor"
+        )
 
     def check_constant(self, leaf: Any, spec: TreeSpec, place: int) -> None:
         """Refuse a leaf that would be one object for all calls and should not be."""
