@@ -11,9 +11,13 @@ is checked: the same steps without `compile` must give the same parameters, bit 
 import argparse
 import dataclasses
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+# Matrices as small as these are not worth a second thread, which costs much where other programs run.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
@@ -120,21 +124,33 @@ def spirals(number: int, rng: np.random.Generator) -> Batch:
 
 
 def batches(data: Batch, number: int, rng: np.random.Generator) -> Iterator[Batch]:
-    """Batches of 1 to 128 points."""
+    """Batches of 1 to 256 points."""
     for _ in range(number):
-        chosen = rng.integers(len(data.labels), size=rng.integers(1, 129))
+        chosen = rng.integers(len(data.labels), size=rng.integers(1, 257))
         yield Batch(data.points[chosen], data.labels[chosen])
 
 
-def train(step: Callable[..., Any], params: Tree, work: list[Batch]) -> tuple[Tree, list[float], float]:
-    """The parameters after one step for each batch, the losses, and the seconds that the steps took."""
+def train(step: Callable[..., Any], params: Tree, work: list[Batch]) -> tuple[Tree, list[float]]:
+    """The parameters after one step for each batch, and the losses."""
     adam = Adam.of(params, rate=0.003)
     losses = []
-    start = time.perf_counter()
     for batch in work:
         params, adam, loss = step(params, adam, batch)
         losses.append(float(loss))
-    return params, losses, time.perf_counter() - start
+    return params, losses
+
+
+def seconds_beside(one: Callable[..., Any], other: Callable[..., Any], params: Tree, work: list[Batch]) -> list[float]:
+    """The seconds of a step of each: the mean over the batches, of each the best of some turns."""
+    adam = Adam.of(params, rate=0.003)
+    best = np.full((2, len(work)), np.inf)
+    for _ in range(7):
+        for place, batch in enumerate(work):
+            for number, step in enumerate((one, other)):
+                start = time.perf_counter()
+                step(params, adam, batch)
+                best[number, place] = min(best[number, place], time.perf_counter() - start)
+    return best.mean(axis=1).tolist()
 
 
 # ---- what is printed ----
@@ -171,7 +187,7 @@ def main() -> None:
     say("network", f"{len(params)} layers, {numbers:,} parameters in {len(cp.tree_leaves(params))} arrays")
 
     compiled = cp.compile(step, dynamic=True)
-    trained, losses, seconds = train(compiled, params, work)
+    trained, losses = train(compiled, params, work)
     for end in range(steps // 5, steps + 1, steps // 5):
         mean = np.mean(losses[end - steps // 5 : end])
         say("training" if end == steps // 5 else "", f"step {end:5,}, mean loss of the last {steps // 5}: {mean:.3f}")
@@ -187,18 +203,16 @@ def main() -> None:
     lines = graph.program.text().splitlines()
     say("source", "\n".join([*map(cut, lines[:6]), f"... and {len(lines) - 6} more lines"]))
 
-    again, _, eager = train(step, params, work)
+    again, _ = train(step, params, work)
     check(same_bits(trained, again), "compiled and eager training give the same parameters")
     say("eager", "the same steps without compile give the same parameters, bit by bit")
-    say(
-        "time",
-        f"{seconds / steps * 1e3:.3f} ms a step, eager {eager / steps * 1e3:.3f} ms, {eager / seconds:.2f} times that",
-    )
+    ours, eager = seconds_beside(compiled, step, params, work[:50])
+    say("time", f"{ours * 1e3:.3f} ms a step at best, eager {eager * 1e3:.3f} ms: {eager / ours:.2f} times that")
 
     wide = Batch(work[0].points.astype(np.float64), work[0].labels)
     say("explain", compiled.explain(params, Adam.of(params, rate=0.003), wide))
     say("", compiled.explain(params, Adam.of(params, rate=0.01), work[0]))
-    check(compiled.cache_info() == info, "explaining makes no graph")
+    check(compiled.cache_info().misses == 1, "explaining makes no graph")
     print("Everything said above was checked.")
 
 

@@ -17,7 +17,7 @@ def test_a_thousand_steps_of_many_sizes_are_one_graph(tmp_path):
     done = run(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("Everything said above was checked.\n")
-    assert "1,000 batches of 128 different sizes" in done.stdout
+    assert "1,000 batches of 247 different sizes" in done.stdout
     assert "CacheInfo(hits=999, misses=1, maxsize=64, currsize=1)" in done.stdout
     losses = [float(found) for found in re.findall(r"mean loss of the last 200: ([\d.]+)", done.stdout)]
     assert len(losses) == 5
