@@ -5,6 +5,8 @@ It shares the walk over trees with the library, and none of the rules of what ma
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import inspect
 import struct
 import types
@@ -28,7 +30,7 @@ except ImportError:
 
 
 CacheInfo = namedtuple("CacheInfo", "hits misses maxsize currsize")
-BY_IDENTITY = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type)
+BY_IDENTITY = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum)
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 _runtimes: dict[type, Any] = {}
@@ -65,6 +67,11 @@ def value_key(value: Any, depth: int = 1) -> Any:
         return cls, tuple(value_key(item, depth) for item in value)
     if isinstance(value, BY_IDENTITY):
         return "id", id(value)
+    if cls is types.MethodType:
+        return "method", id(value.__func__), value_key(value.__self__, depth)
+    if dataclasses.is_dataclass(value) and cls.__eq__ is not object.__eq__:
+        compared = [field.name for field in dataclasses.fields(value) if field.compare]
+        return cls, tuple(attribute_key(getattr(value, name)) for name in compared)
     if cls.__eq__ is not object.__eq__:
         return cls, MappingKey(value)
     return "id", id(value), snapshot(value) if depth else None
@@ -105,6 +112,9 @@ def check_static(value: Any, path: str, namespace: Any) -> None:
     cls = type(value)
     if cls in PLAIN or isinstance(value, BY_IDENTITY):
         return
+    if cls is types.MethodType:
+        check_static(value.__self__, path, namespace)
+        return
     held = parts(value)
     inside = [name for name, part in held.items() if holds_tensor(part)]
     if inside:
@@ -119,7 +129,7 @@ def check_static(value: Any, path: str, namespace: Any) -> None:
     if cls.__eq__ is object.__eq__:
         return
     try:
-        hash(value)
+        hash(value if cls is set else MappingKey(value))
         if not isinstance(value == value, bool):
             raise TypeError("its == does not give a bool")
     except Exception as cause:

@@ -11,7 +11,6 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use super::call::Call;
 use super::differences::Differences;
 use super::entry::GuardEntry;
-use super::holders::refuse_holder;
 use super::observation::Observation;
 use super::runtimes::generation;
 use super::signature::Signature;
@@ -42,6 +41,17 @@ struct State {
 ///     namespace: as for `tree_flatten`.
 ///     dynamic: True guards those sizes only that `insert` is told to; False every size of a tensor with a fact.
 ///     name: what errors call the function.
+///
+/// Raises `TypeError` for what is no signature, `ValueError` for a `maxsize` of 0.
+///
+/// >>> import inspect, clika_pytree
+/// >>> def step(x, mode="train"): ...
+/// >>> cache = clika_pytree.GuardCache(inspect.signature(step), 64, name="step")
+/// >>> cache.insert(cache.bind(({"lr": 0.5},), {}), "what was made for it")
+/// >>> cache.lookup(({"lr": 0.5}, "train"), {})
+/// ('what was made for it', [])
+/// >>> cache.explain(({"lr": 0.5},), {"mode": "eval"})
+/// [('mode', "'train'", "'eval'", 'static')]
 #[pyclass(frozen, weakref, module = "clika_pytree._native")]
 pub(crate) struct GuardCache {
     pub(super) signature: Signature,
@@ -81,7 +91,7 @@ impl GuardCache {
     #[inline(never)]
     fn any<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let py = bound.py();
-        let call = Observation::of(bound, self.scope, self.names(), &|_, _| Ok(()))?;
+        let call = Observation::of(bound, self.scope, self.names(), false)?;
         let candidates = self.state.with(py, |state| state.table.candidates(py, call.hash, &call.tensors))?;
         for (place, entry) in candidates {
             let entry = entry.bind(py);
@@ -107,13 +117,6 @@ impl GuardCache {
         entry.hits.fetch_add(1, Ordering::Relaxed);
         self.state.with(py, |state| state.hits += 1);
         pair(entry.value(py), tensors)
-    }
-
-    fn observe<'py>(&self, args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict>) -> PyResult<Observation<'py>> {
-        let bound = self.signature.bind(args, kwargs)?;
-        let refuse =
-            |leaf: &Bound<'py, PyAny>, path: &dyn Fn() -> crate::errors::KeyPath| refuse_holder(leaf, path, self.scope);
-        Observation::of(&bound, self.scope, self.names(), &refuse)
     }
 }
 
@@ -169,7 +172,9 @@ impl GuardCache {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, Call>> {
-        let observed = slf.get().observe(args, kwargs)?;
+        let cache = slf.get();
+        let bound = cache.signature.bind(args, kwargs)?;
+        let observed = Observation::of(&bound, cache.scope, cache.names(), true)?;
         Bound::new(slf.py(), Call::new(slf, observed)?)
     }
 
@@ -228,12 +233,11 @@ impl GuardCache {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let (py, cache) = (slf.py(), slf.get());
-        let call = match call.cast::<Call>() {
-            Ok(call) => call.clone(),
-            Err(_) => {
-                let kwargs = kwargs.cloned().map_or_else(|| ffi::new_dict(py, 0), Ok)?;
-                Self::bind(slf, call.cast::<PyTuple>()?, &kwargs)?
-            }
+        let call = if let Ok(call) = call.cast::<Call>() {
+            call.clone()
+        } else {
+            let kwargs = kwargs.cloned().map_or_else(|| ffi::new_dict(py, 0), Ok)?;
+            Self::bind(slf, call.cast::<PyTuple>()?, &kwargs)?
         };
         let entries = cache
             .state

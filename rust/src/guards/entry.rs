@@ -72,7 +72,9 @@ impl<'py> Asked<'py> {
             let of_tensor = forced.get_mut(index).ok_or_else(|| no_such_tensor(self.sizes.py(), index, tensors))?;
             of_tensor.grow((axis, size.extract()?))?;
         }
-        forced.iter_mut().for_each(|forced| forced.sort_unstable());
+        for of_tensor in &mut forced {
+            of_tensor.sort_unstable();
+        }
         Ok(forced)
     }
 

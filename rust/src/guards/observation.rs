@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::guard::Tensor;
+use super::holders::refuse_holder;
 use super::runtimes::{self, Sort, sort_of};
 use super::statics::Static;
 use crate::errors::{Family, KeyPath, add_note, class_name, error, with_article};
@@ -39,12 +40,13 @@ pub(super) fn path_of_leaf(py: Python<'_>, spec: &Bound<'_, TreeSpec>, leaf: usi
 }
 
 impl<'py> Observation<'py> {
-    /// Takes apart a call whose parameters have these values; `refuse` is shown every leaf that is no tensor.
+    /// Takes apart a call whose parameters have these values. Values that hold tensors are looked for only where the call
+    /// is not held against entries, none of which has such a value.
     pub(super) fn of(
         bound: &Bound<'py, PyTuple>,
         scope: &'static Scope,
         names: &Py<PyTuple>,
-        refuse: &dyn Fn(&Bound<'py, PyAny>, &dyn Fn() -> KeyPath) -> PyResult<()>,
+        refuses_holders: bool,
     ) -> PyResult<Self> {
         let py = bound.py();
         let generation = runtimes::generation();
@@ -66,7 +68,9 @@ impl<'py> Observation<'py> {
                 continue;
             }
             let path = || path_of_leaf(py, &spec, index, names);
-            refuse(leaf, &path)?;
+            if refuses_holders {
+                refuse_holder(leaf, &path, scope)?;
+            }
             let value = Static::of(leaf).map_err(|unusable| no_guard(leaf, unusable, &path()))?;
             mixer.add(value.hash);
             statics.grow(value)?;

@@ -42,7 +42,7 @@ impl Table {
 
     /// The entry that was used last.
     #[inline]
-    pub(super) fn newest<'a>(&'a self) -> Option<&'a Py<GuardEntry>> {
+    pub(super) fn newest(&self) -> Option<&Py<GuardEntry>> {
         Some(&self.slots.get(self.newest?)?.as_ref()?.entry)
     }
 
@@ -93,14 +93,11 @@ impl Table {
         let mask = gathered(guards.mask.iter().cloned())?;
         let place = self.free.last().copied().unwrap_or(self.slots.len());
         let of_hash = self.groups.entry(guards.hash).or_default();
-        let group = match of_hash.iter().position(|group| group.mask == guards.mask) {
-            Some(group) => &mut of_hash[group],
-            None => {
-                of_hash.grow(Group { mask, by_facts: HashMap::default() })?;
-                let last = of_hash.len() - 1;
-                &mut of_hash[last]
-            }
-        };
+        let group = of_hash.iter().position(|group| group.mask == mask).unwrap_or(of_hash.len());
+        if group == of_hash.len() {
+            of_hash.grow(Group { mask, by_facts: HashMap::default() })?;
+        }
+        let group = &mut of_hash[group];
         group.by_facts.try_reserve(1).map_err(no_memory)?;
         let places = group.by_facts.entry(guards.hash_of_facts).or_default();
         places.try_reserve(1).map_err(no_memory)?;
