@@ -104,6 +104,22 @@ def test_all_differences_of_one_structure(step: Any) -> None:
     assert lines[7:] == ["  x: was float64[2, 3], now float64[3]", "  mode: was 'train', now 'eval'"]
 
 
+def test_leaves_that_only_one_side_has(step: Any) -> None:
+    explanation = step.explain({"layers": model()["layers"], "n": 3}, X, extra=X)
+    assert explanation.changes == (
+        Change("p['name']", "'net'", None, "only_old"),
+        Change("p['n']", None, "3", "only_new"),
+        Change("more['extra']", None, "ndarray float64[2, 3]", "only_new"),
+    )
+    assert repr(explanation).splitlines()[1:] == [
+        "  p['name']: gone, was 'net'",
+        "  p['n']: new, 3",
+        "  more['extra']: new, ndarray float64[2, 3]",
+    ]
+    (change,) = step.explain(model(), X, {"lr": 0.1}).changes
+    assert change == Change("cfg", "None", "a dict with 1 key", "type")
+
+
 def test_the_closest_graph_is_compared(step: Any) -> None:
     step(model(), X, 5, mode="eval")
     step(model(), X[0], 7, mode="test")
@@ -115,10 +131,8 @@ def test_the_closest_graph_is_compared(step: Any) -> None:
 def test_a_static_field(step: Any) -> None:
     step(Layer(X), X)
     explanation = step.explain(Layer(X, "tanh"), X)
-    (change,) = explanation.changes
-    assert change.path == "p"
-    assert "relu" in (change.old or "")
-    assert "tanh" in (change.new or "")
+    assert explanation.changes == (Change("p", "('relu',)", "('tanh',)", "context"),)
+    assert repr(explanation).endswith("\n  p: its static part was ('relu',), now ('tanh',)")
 
 
 def test_lines_fit_a_terminal() -> None:
@@ -130,6 +144,9 @@ def test_lines_fit_a_terminal() -> None:
     assert len(lines) >= 4
     assert max(map(len, lines)) <= 80, lines
     assert "…" in lines[1]
+    for kind in ("static", "context", "order", "type"):
+        for old, new in (("a" * 99, "b" * 99), ("a", "b" * 99), ("a" * 99, "b"), (None, "b" * 99), ("a" * 99, None)):
+            assert 60 < len(str(Change("path" * 30, old, new, kind))) <= 78
     many = compiled.explain(x=X, **{f"k{index}": index for index in range(100)})
     assert len(repr(many).splitlines()) <= 25
     assert "more" in repr(many).splitlines()[-1]

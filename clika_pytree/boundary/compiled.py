@@ -12,7 +12,7 @@ from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
 from .errors import MissError
-from .explanation import Explanation, changes_from, reasons
+from .explanation import Change, Explanation, changes_from, reasons
 from .flights import Flights
 from .options import checked_on_miss, runtime_of_call
 from .program import build
@@ -118,11 +118,15 @@ class Compiled(Generic[P, R]):
         if self._on_miss == "error":
             raise self._refused(call)
         if self._recompiles.wants_changes():
-            self._recompiles.note(changes_from(self._cache.explain(call), call))
+            self._recompiles.note(self._changes(call))
         program, result = build(self._target, call, runtime, options.namespace, options.dynamic)
         self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
         self._recompiles.made()
         return result
+
+    def _changes(self, call: GuardCall) -> tuple[Change, ...]:
+        """How a call differs from the one that the closest graph was made for."""
+        return changes_from(self._cache.explain(call), call, self._cache.entries)
 
     def _refused(self, call: GuardCall) -> MissError:
         name = self.__name__
@@ -131,7 +135,7 @@ class Compiled(Generic[P, R]):
             return MissError(
                 f"{text}has no graph yet. Make those it needs before: compile it without on_miss, and call it"
             )
-        changes = changes_from(self._cache.explain(call), call)
+        changes = self._changes(call)
         text += "none fits this call"
         for change in changes[:1]:
             more = f" (and {len(changes) - 1:,} more)" if len(changes) > 1 else ""
@@ -160,7 +164,7 @@ class Compiled(Generic[P, R]):
 
     def _explained(self, args: Any, kwargs: Any) -> Explanation:
         call = self._cache.bind(args, kwargs)
-        changes = changes_from(self._cache.explain(call), call)
+        changes = self._changes(call)
         notes: list[str] = []
         if self._options.dynamic:
             places = {key: place for entry in self._cache.entries() for key, place in entry.value.places()}

@@ -6,19 +6,22 @@ import re
 from typing import NamedTuple
 
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import shorten, shorten_middle
+from clika_pytree.wording import leaf_text, shorten, shorten_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from clika_pytree._native import GuardCall
+    from clika_pytree._native import GuardCall, GuardEntry
 
 __all__: list[str] = []
 
 WIDTH = 80
 MOST_LINES = 20
 LONGEST_PATH = 40
+LEAF = "a leaf"
+# How a line goes on after the path, where not with `was`.
+WORDS = {"context": ": its static part was ", "order": ": the keys were in the order "}
 NUMBERED = re.compile(r"\bx(\d+)(?=\.shape\b)")
 SIZES = re.compile(r"\[([^\]]*)\]")
 
@@ -40,21 +43,20 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         where = shorten_middle(self.path or "the call", LONGEST_PATH)
-        room = max(12, (WIDTH - 2 - len(where) - len(": was , now ")) // 2)
+        was = WORDS.get(self.kind, ": was ")
+        room = max(24, WIDTH - 2 - len(where) - len(was) - len(", now "))
         if self.old is None:
-            return f"{where}: new, {shorten(self.new or '', 2 * room)}"
+            return f"{where}: new, {shorten(self.new or '', room)}"
         if self.new is None:
-            return f"{where}: gone, was {shorten(self.old, 2 * room)}"
+            return f"{where}: gone, was {shorten(self.old, room)}"
         old, new = self.old, self.new
-        if len(old) + len(new) > 2 * room:  # the shorter one leaves its room to the other
-            room_of_old = max(room, 2 * room - len(new))
-            old, new = shorten(old, room_of_old), shorten(new, max(room, 2 * room - len(old)))
-        if self.kind == "order":
-            return f"{where}: the keys were in the order {old}, now {new}"
-        return f"{where}: was {old}, now {new}"
+        if len(old) + len(new) > room:  # the shorter one leaves its room to the other
+            old = shorten(old, max(room // 2, room - len(new)))
+            new = shorten(new, max(room // 2, room - len(old)))
+        return f"{where}{was}{old}, now {new}"
 
 
-def changes_from(found: Iterable[Any], call: GuardCall) -> tuple[Change, ...]:
+def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], list[GuardEntry]]) -> tuple[Change, ...]:
     """What `GuardCache.explain` found for a call."""
     changes = [Change(*difference) for difference in found]
     if any(change.kind == "condition" for change in changes):
@@ -63,7 +65,19 @@ def changes_from(found: Iterable[Any], call: GuardCall) -> tuple[Change, ...]:
             change._replace(path=with_names(change.path, tensors)) if change.kind == "condition" else change
             for change in changes
         ]
+    # Where structures differ, the cache has looked at no leaves. It has compared with the entry used last.
+    if any(change.new == LEAF for change in changes):
+        new = dict(zip(call.names, call.leaves, strict=True))
+        changes = [c._replace(new=leaf_text(new[c.path])) if c.new == LEAF and c.path in new else c for c in changes]
+    if any(change.old == LEAF for change in changes):
+        old = leaf_texts(entries()[0])
+        changes = [c._replace(old=old[c.path]) if c.old == LEAF and c.path in old else c for c in changes]
     return tuple(changes)
+
+
+def leaf_texts(entry: GuardEntry) -> dict[str, str]:
+    """What an entry of the cache, whose value is a program, asks of each leaf."""
+    return {name: text[len(name) + 2 :] for name, text in zip(entry.value.names, entry.guards, strict=False)}
 
 
 def tensor_names(call: GuardCall) -> list[str]:

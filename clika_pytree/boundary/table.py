@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 
-from .explanation import with_names
+from .explanation import leaf_texts, with_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +148,7 @@ def row_of(entry: GuardEntry) -> GraphRow:
     """The row of an entry of the cache, whose value is a program."""
     program: Program = entry.value
     texts = entry.guards
-    key = {name: text[len(name) + 2 :] for name, text in zip(program.names, texts, strict=False)}
+    key = leaf_texts(entry)
     # What is left are conditions on sizes.
     conditions = [condition_text(with_names(text, program.tensors())) for text in texts[len(program.names) :]]
     if conditions:
