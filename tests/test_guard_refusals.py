@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import random
 import re
+from random import uniform
 from typing import Any
 
 import numpy as np
@@ -155,6 +157,9 @@ GENERATOR = np.random.default_rng(1)
 OTHER = np.random.default_rng(2)
 STATE = np.random.RandomState(1)
 BITS = np.random.PCG64(1)
+DRAW = np.random.default_rng(1).normal
+PYTHON = random.Random(1)
+SHUFFLE = random.Random(1).random
 
 
 class Noise:
@@ -183,6 +188,12 @@ DRAWN = {
     "an attribute": lambda x: x + NOISE.own.normal(),
     "an attribute of a class": lambda x: x + Noise.generator.normal(),
     "a container": lambda x: x + CAPTURED["rng"][0].normal(),
+    "a method of a Generator": lambda x: x + DRAW(),
+    "Python's random": lambda x: x + random.random(),
+    "Python's gauss": lambda x: x + random.gauss(0, 1),
+    "a function of it": lambda x: x + uniform(0, 1),
+    "a generator of Python": lambda x: x * PYTHON.choice([1.0, 2.0]),
+    "its method": lambda x: x * SHUFFLE(),
     "no seed": lambda x: x + np.random.default_rng().normal(),
     "a RandomState without a seed": lambda x: x + np.random.RandomState().randn(),
 }
@@ -223,6 +234,7 @@ def test_g13_seeding_the_global_generator_is_no_way_around():
 def test_g13_a_generator_that_is_an_argument():
     generator = np.random.default_rng(1)
     refused(lambda x, rng: x + rng.normal(), vector(), generator, error=cp.RecordingError)
+    refused(lambda x, rng: x + rng.random(), vector(), random.Random(1), error=cp.RecordingError)
     held = {"rng": generator}
     refused(lambda x, tools: x + tools["rng"].normal(), vector(), held, error=cp.RecordingError)
 

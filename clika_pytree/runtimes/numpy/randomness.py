@@ -1,4 +1,4 @@
-"""Whether random numbers were drawn: the states of numpy's generators before and after a recording.
+"""Whether random numbers were drawn: the states of numpy's and Python's generators before and after a recording.
 
 A graph would give the numbers of its first call again and again.
 """
@@ -6,6 +6,7 @@ A graph would give the numbers of its first call again and again.
 from __future__ import annotations
 
 import functools
+import random
 import threading
 import types
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 MOST_OBJECTS = 10_000
-GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+GENERATORS = (
+    *(np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence),
+    random.Random,  # that of the module is its functions' object
+)
 _swap = threading.Lock()
 _drawing = threading.local()
 ADVICE = "a graph would give the same numbers at each call: draw them outside and pass them as an argument"
@@ -80,6 +84,8 @@ def install() -> None:
 
 
 def state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return random.Random.getstate(generator)
     if isinstance(generator, np.random.SeedSequence):
         return generator.n_children_spawned
     if isinstance(generator, np.random.RandomState):
@@ -133,6 +139,9 @@ def within(name: str, found: Any, names: frozenset[str]) -> Iterator[tuple[str, 
     elif isinstance(found, types.MethodType):
         yield name, found.__func__, names
         yield name, found.__self__, names
+    elif isinstance(found, types.BuiltinMethodType):  # functions, too: their object is a module
+        if not isinstance(found.__self__, types.ModuleType):
+            yield name, found.__self__, names
     elif isinstance(found, types.ModuleType):
         if (found.__name__ or "").partition(".")[0] not in ("numpy", "scipy"):
             for variable in names & vars(found).keys():
