@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 WIDTH = 80
 MOST_LINES = 20
-LONGEST_PATH = 40
+LEAST_VALUES = 30  # characters for the old and the new value
 LEAF = "a leaf"
 # How a line goes on after the path, where not with `was`.
 WORDS = {"context": ": its static part was ", "order": ": the keys were in the order "}
@@ -42,9 +42,10 @@ class Change(NamedTuple):
     kind: str
 
     def __str__(self) -> str:
-        where = shorten_middle(self.path or "the call", LONGEST_PATH)
         was = WORDS.get(self.kind, ": was ")
-        room = max(24, WIDTH - 2 - len(where) - len(was) - len(", now "))
+        room = WIDTH - 2 - len(was) - len(", now ")
+        where = shorten_middle(self.path or "the call", room - LEAST_VALUES)
+        room -= len(where)
         if self.old is None:
             return f"{where}: new, {shorten(self.new or '', room)}"
         if self.new is None:
