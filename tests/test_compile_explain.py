@@ -146,7 +146,7 @@ def test_lines_fit_a_terminal() -> None:
     assert "…" in lines[1]
     for kind in ("static", "context", "order", "type"):
         for old, new in (("a" * 99, "b" * 99), ("a", "b" * 99), ("a" * 99, "b"), (None, "b" * 99), ("a" * 99, None)):
-            assert 60 < len(str(Change("path" * 30, old, new, kind))) <= 78
+            assert 40 < len(str(Change("path" * 30, old, new, kind))) <= 78
     many = compiled.explain(x=X, **{f"k{index}": index for index in range(100)})
     assert len(repr(many).splitlines()) <= 25
     assert "more" in repr(many).splitlines()[-1]
