@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
 import random
 import re
 from random import uniform
@@ -58,6 +59,14 @@ def test_g7_a_value_whose_equality_raises():
 def test_g7_a_value_without_a_hash():
     text = refused(lambda x, cfg: x, vector(), Unhashable(), error=cp.GuardError, path="cfg")
     assert text == f"cfg is an Unhashable, which can't be a guard: it has no usable hash, {WAY_OUT}"
+
+
+def test_g7_what_is_used_up():
+    reason = f"which can't be a guard: it gives another item each time it is asked for one, {WAY_OUT}"
+    text = refused(lambda x, items: x + next(items), vector(), iter([1, 2]), error=cp.GuardError, path="items")
+    assert text == f"items is a list_iterator, {reason}"
+    for value in [(k for k in "ab"), enumerate("ab"), io.StringIO("ab"), map(len, "ab")]:
+        refused(lambda x, items: x, vector(), value, error=cp.GuardError, path="items")
 
 
 def test_g7_an_array_in_a_context():

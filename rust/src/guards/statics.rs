@@ -5,8 +5,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyBytes, PyComplex, PyDict, PyEllipsis, PyFloat, PyFrozenSet, PyFunction, PyInt, PyList, PyModule, PyRange,
-    PySet, PySlice, PyString, PyTuple, PyType,
+    PyBool, PyBytes, PyComplex, PyDict, PyEllipsis, PyFloat, PyFrozenSet, PyFunction, PyInt, PyIterator, PyList,
+    PyModule, PyRange, PySet, PySlice, PyString, PyTuple, PyType,
 };
 
 use super::holders::{Attributes, attributes_of};
@@ -70,6 +70,9 @@ impl Static {
             mixer.add(owner.hash);
             let manner = Manner::Method { function: function.unbind(), owner };
             return Ok(Self { object, manner, hash: mixer.finish() });
+        }
+        if value.cast::<PyIterator>().is_ok() {
+            return Err(Unusable::new(value, "gives another item each time it is asked for one"));
         }
         if !has_own_equality(value)? {
             let held = hold(value)?;
