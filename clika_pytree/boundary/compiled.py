@@ -74,7 +74,6 @@ class Compiled(Generic[P, R]):
         self._lookup = self._cache.lookup
         self._flights = Flights(options.dynamic)
         self._recompiles = Recompiles(target.name, options.dynamic)
-        self._looked_again = 0  # lookups that are no call of their own
         self._on_miss: OnMiss = options.on_miss
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -105,7 +104,7 @@ class Compiled(Generic[P, R]):
                 found = self._lookup(args, kwargs)
                 if found is not None:
                     return cast("R", found[0].run(found[1]))
-                self._looked_again += 1
+                self._flights.looked_again()
                 if flight is not None:
                     return cast("R", self._make(call))
             finally:
@@ -193,12 +192,12 @@ class Compiled(Generic[P, R]):
     def cache_info(self) -> CacheInfo:
         """How often a graph was found and how often not, how many there may be, and how many there are."""
         info = self._cache.cache_info()
-        return CacheInfo(info.hits, info.misses - self._looked_again, info.maxsize, info.currsize)
+        return CacheInfo(info.hits, info.misses - self._flights.lookups, info.maxsize, info.currsize)
 
     def clear(self) -> None:
         """Forget all graphs, and what was counted."""
         self._cache.clear()
-        self._looked_again = 0
+        self._flights.lookups = 0
         self._recompiles = Recompiles(self.__name__, self._options.dynamic)
 
     def __copy__(self) -> Compiled[P, R]:

@@ -33,6 +33,7 @@ class Flights:
         self.dynamic = dynamic
         self._lock = threading.Lock()
         self._open: list[Flight] = []
+        self.lookups = 0  # in vain, of calls that had been counted
 
     def begin(self, call: GuardCall) -> Flight | None:
         """A flight for this call; None once another thread, which was making its graph, has finished or failed."""
@@ -53,6 +54,10 @@ class Flights:
         with self._lock:
             self._open = [other for other in self._open if other is not flight]
         flight.landed.set()
+
+    def looked_again(self) -> None:
+        with self._lock:
+            self.lookups += 1
 
     def alike(self, one: GuardCall, other: GuardCall) -> bool:
         """Whether one graph may do for two calls. Where this errs, a thread waits in vain, or a graph is made twice."""

@@ -19,6 +19,7 @@ ANYTHING = inspect.Signature(
         inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
     ]
 )
+PLACEHOLDER: Any = getattr(functools, "Placeholder", object())  # of Python 3.14
 # Calling these gives no result that a graph could have.
 UNFINISHED = (
     (inspect.iscoroutinefunction, "a coroutine function", "compile what it calls between its awaits"),
@@ -45,6 +46,11 @@ def target_of(caller: str, given: Any) -> Target:
     keywords: dict[str, Any] | None = None
     while True:
         if isinstance(function, functools.partial):
+            if any(arg is PLACEHOLDER for arg in function.args):
+                raise PyTreeTypeError(
+                    f"{caller} expects a partial without placeholders, got one with them; compile a function that puts "
+                    "the arguments where they belong"
+                )
             # Read at each call: the keywords of a partial are a dict that can be changed.
             keywords = function.keywords if keywords is None else {**function.keywords, **keywords}
             leading = (*function.args, *leading)

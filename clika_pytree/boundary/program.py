@@ -6,10 +6,10 @@ from inspect import Parameter
 from time import perf_counter
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, keystr, tree_flatten
-from clika_pytree.registration import described, with_article
+from clika_pytree.registration import with_article
 from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, short_name, value_text
+from clika_pytree.wording import PLAIN, class_of, short_name, shorten, value_text
 
 from .flights import same_value
 from .holders import parts_with_tensors
@@ -74,7 +74,7 @@ class Outputs:
         if self.spec is None:
             self.spec, self.leaves, self.places = spec, leaves, places
         elif spec != self.spec or places != self.places:
-            raise self.another("of another structure", f"{spec} in place of {self.spec}")
+            raise self.another("of another structure", f"{shorten(str(spec))} in place of {shorten(str(self.spec))}")
         elif not all(map(same_value, leaves, self.leaves)):
             raise self.another("with other constants", f"{value_text(leaves)} in place of {value_text(self.leaves)}")
         return tensors
@@ -88,19 +88,20 @@ class Outputs:
 
     def check_constant(self, leaf: Any, spec: TreeSpec, place: int) -> None:
         """Refuse a leaf that would be one object for all calls and should not be."""
-        path = f"result{keystr(spec.key_paths()[place])}"
         inside = parts_with_tensors(leaf)
         if inside:
-            name = short_name(class_of(leaf))
-            raise PyTreeTypeError(
-                f"{self.name}() returned {with_article(name)} at {path}, whose class is not registered, so it counts "
-                f"as one leaf, but it holds tensors: {', '.join(inside)}. Register the class, so that they are results"
+            why = (
+                f"whose class is not registered, so it counts as one leaf, but it holds tensors: {', '.join(inside)}. "
+                "Register the class, so that they are results"
             )
-        if hasattr(class_of(leaf), "__next__") or hasattr(class_of(leaf), "__await__"):
-            raise PyTreeTypeError(
-                f"{self.name}() returned {described(leaf)} at {path}: a graph would hand out the same one at each "
-                "call; return a list or a tuple"
-            )
+        elif hasattr(class_of(leaf), "__next__") or hasattr(class_of(leaf), "__await__"):
+            why = "which can be used up, and a graph would hand out the same one at each call; return a list or a tuple"
+        else:
+            return
+        path = f"result{keystr(spec.key_paths()[place])}"
+        error = PyTreeTypeError(f"{self.name}() returned {with_article(short_name(class_of(leaf)))} at {path}, {why}")
+        error.path = path
+        raise error
 
     def builder(self, run: Callable[[list[Any]], Sequence[Any]]) -> Callable[[list[Any]], Any]:
         """What runs the graph and builds the result."""
