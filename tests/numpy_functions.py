@@ -90,6 +90,7 @@ REFUSED = {
     *("numpy.array_str", "numpy.einsum_path", "numpy.may_share_memory", "numpy.shares_memory", "ndarray.dumps"),
     *("ndarray.item", "ndarray.resize", "ndarray.setflags", "ndarray.tobytes", "ndarray.tolist"),
 }
+GONE = {"ndarray.itemset", "ndarray.tostring"}  # that numpy 1 had
 
 
 def functions() -> Iterator[tuple[str, Any, list[Callable[[Any, Any], Any]]]]:

@@ -121,3 +121,52 @@ def test_an_argument_that_is_captured_too_may_be_written_into():
     _, graph = record(step, [state, np.ones(3)])
     state[:] = 0
     assert [result.tolist() for result in graph.run([state, np.ones(3)])] == [[1.0] * 3, [2.0] * 3]
+
+
+def bytes_of(host):
+    return bytes(memoryview(host.buffer).cast("B"))
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", ">f4", ">i2"])
+def test_elements_go_out_and_come_back(dtype):
+    full = (np.arange(24).reshape(4, 6) % 7).astype(dtype)
+    for x in (full, full.T, full[::-2, 1::2], np.broadcast_to(full[0], (3, 6)), full[:0], full[0, 0], full[1, 1:2]):
+        host = runtime.to_host(x)
+        assert bytes_of(host) == np.asarray(x).astype(full.dtype.newbyteorder("<")).tobytes("C")
+        back = runtime.from_host(host, "cpu")
+        assert (back.shape, back.dtype) == (x.shape, full.dtype.newbyteorder("<"))
+        assert back.tolist() == x.tolist()
+    whole = np.ones(3)
+    assert np.shares_memory(runtime.from_host(runtime.to_host(whole), "cpu"), whole)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_small_floats_go_out_and_come_back(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.arange(6).reshape(2, 3).astype(getattr(ml_dtypes, name)).T
+    host = runtime.to_host(x)
+    assert same(runtime.from_host(host, "cpu"), np.ascontiguousarray(x))
+
+
+def test_what_no_file_has_is_refused():
+    for x in (np.array(["a"]), np.array([1], "M8[D]"), np.array([{}]), np.ones(2, "c16"), np.zeros(2, "i4,f4")):
+        with pytest.raises(PyTreeTypeError, match="can't hand out arrays of dtype"):
+            runtime.to_host(x)
+    with pytest.raises(PyTreeTypeError, match="arrays of class MaskedArray, which have a mask,"):
+        runtime.to_host(np.ma.masked_array([1.0, 2], [0, 1]))
+    host = runtime.to_host(np.ones(2))
+    with pytest.raises(PyTreeValueError, match="on the device \"cpu\" only, not on 'cuda'"):
+        runtime.from_host(host, "cuda")
+    with pytest.raises(PyTreeValueError, match="numpy has no dtype for F4"):
+        runtime.from_host(host._replace(dtype="F4"), "cpu")
+
+
+def test_tensors_of_the_same_memory():
+    x = np.ones((4, 3))
+    same_memory = runtime.same_memory
+    assert same_memory(x) == same_memory(x[:]) == same_memory(x.T.T) is not None
+    others = [x[1:], x.T, x.reshape(-1), x[:, ::-1], x.view("i8"), x.copy(), x[:3]]
+    assert len({same_memory(x), *map(same_memory, others)}) == 8
+    assert same_memory(x[:0]) is same_memory(x[0, 0]) is None
+    assert runtime.module_state(x) is None
+    assert runtime.wait([x]) is None

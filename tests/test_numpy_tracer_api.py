@@ -9,5 +9,5 @@ def test_every_function_is_recorded_or_refused():
     equal, refused, differ, untried = numpy_functions.table()
     assert differ == []
     assert untried == []
-    assert refused.keys() == numpy_functions.REFUSED
+    assert refused.keys() - numpy_functions.GONE == numpy_functions.REFUSED
     assert len(equal) > 400

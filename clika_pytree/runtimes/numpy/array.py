@@ -47,7 +47,7 @@ UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
 FRESH = {
     *("all", "any", "argmax", "argmin", "argpartition", "argsort", "copy", "cumprod", "cumsum", "dot"),
     *("flatten", "max", "mean", "min", "nonzero", "prod", "repeat", "searchsorted", "std", "sum", "take"),
-    *("trace", "var", "choose", "clip", "compress"),
+    *("trace", "var", "choose", "clip", "compress", "ptp"),
 }
 SHARING = {
     "astype",
@@ -61,6 +61,7 @@ SHARING = {
     "conj",
     "conjugate",
     "getfield",
+    "newbyteorder",
     "round",
 }
 WRITING = {"byteswap", "fill", "partition", "put", "setfield", "sort"}
@@ -81,6 +82,7 @@ OUT_AT = {
     "mean": 2,
     "min": 1,
     "prod": 2,
+    "ptp": 1,
     "round": 1,
     "std": 2,
     "sum": 2,
@@ -374,7 +376,7 @@ for _name, _sign in COMPARISONS.items():
     setattr(Recorded, f"__{_name}__", binary("operator", _name, _sign, False))
 for _name, _sign in UNARY.items():
     setattr(Recorded, f"__{_name}__", unary(_name, _sign))
-for _name in sorted(FRESH | SHARING | WRITING):
+for _name in sorted((FRESH | SHARING | WRITING) & {*dir(np.ndarray)}):
     setattr(Recorded, _name, method_of(_name))
 for _name in ATTRIBUTES:
     setattr(Recorded, _name, attribute(_name))

@@ -8,16 +8,17 @@ from clika_pytree.runtimes.protocol import Runtime
 from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
+from .host import from_host, same_memory, to_host
 from .recording import record
 from .sizes import Size
 from .traced import describe, trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
     from os import PathLike
     from typing import Any
 
-    from clika_pytree.runtimes.protocol import FlatFn, TensorSpec
+    from clika_pytree.runtimes.protocol import FlatFn, Host, TensorSpec
 
     from .graph import Graph, Guards
     from .traced import TracedGraph
@@ -71,6 +72,15 @@ class NumpyRuntime(Runtime):
         from .files import load
 
         return load(path)
+
+    def to_host(self, x: Any, /) -> Host:
+        return to_host(x)
+
+    def from_host(self, host: Host, device: str, /) -> Any:
+        return from_host(host, device)
+
+    def same_memory(self, x: Any, /) -> Hashable:
+        return same_memory(x)
 
 
 class RecordedRuntime(NumpyRuntime):

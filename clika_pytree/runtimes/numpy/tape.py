@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 INPUT, CONSTANT, RESULT = "input", "constant", "result"
-_errors: Any = getattr(np, "exceptions", np)  # where numpy 1.25 moved it
-AXIS_ERROR: Any = _errors.AxisError
+_numpy: Any = np
+AXIS_ERROR: Any = getattr(_numpy, "exceptions", _numpy).AxisError
+BY_VALUE = (
+    np.lib.NumpyVersion(_numpy.__version__) < "2.0.0"
+)  # whether the value of a 0-d array matters to a result's dtype
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -110,6 +113,12 @@ def nodes_in(term: Any) -> Iterator[Node]:
     elif isinstance(term, SizeTerm):
         for dim in dims_in(term.expression):
             yield dim.node
+
+
+def mixed(nodes: Sequence[Node]) -> bool:
+    """Whether a 0-d tensor meets others."""
+    tensors = [node for node in nodes if node.dtype is not None]
+    return any(node.ndim for node in tensors) and any(not node.ndim and node.kind != CONSTANT for node in tensors)
 
 
 class SizeTerm:
@@ -270,7 +279,7 @@ class Tape:
         origin = Node(RESULT, -1, None)  # what all results of the call have in common
         origin.sources = frozenset[int]().union(*(node.sources for node in used))
         origin.varies = varies or any(node.varies for node in used)
-        origin.loose = loose or any(node.loose for node in used)
+        origin.loose = loose or any(node.loose for node in used) or (BY_VALUE and mixed(used))
         op.made, wrapped = (None, None) if optional else self.wrap(op, result, origin)
         self.ops.append(op)
         self.connect(op)
