@@ -32,7 +32,7 @@ pub(crate) use free::Link;
 pub(crate) use living::{Entry, Findable, Living};
 pub(crate) use loaded::{loaded, native};
 pub(crate) use made::*;
-pub(crate) use ndarray::{Array, array_layout_is_known, with_array};
+pub(crate) use ndarray::{Array, ArrayFlags, array_layout_is_known, with_array};
 pub(crate) use objects::*;
 pub(crate) use ordered::ordered_keys;
 pub(crate) use plain::are_same;

@@ -37,7 +37,26 @@ pub(crate) struct Array<'a> {
     flags: c_int,
 }
 
+/// Flags that an array has to have, and others that it must not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArrayFlags {
+    among: c_int,
+    expected: c_int,
+}
+
+impl ArrayFlags {
+    pub(crate) const ANY: Self = Self { among: 0, expected: 0 };
+    pub(crate) const ROWS: Self = Self { among: ALIGNED | C_CONTIGUOUS, expected: ALIGNED | C_CONTIGUOUS };
+    pub(crate) const COLUMNS: Self =
+        Self { among: ALIGNED | C_CONTIGUOUS | F_CONTIGUOUS, expected: ALIGNED | F_CONTIGUOUS };
+}
+
 impl Array<'_> {
+    #[inline]
+    pub(crate) fn has(&self, flags: ArrayFlags) -> bool {
+        self.flags & flags.among == flags.expected
+    }
+
     pub(crate) fn is_aligned(&self) -> bool {
         self.flags & ALIGNED != 0
     }

@@ -8,7 +8,7 @@ use super::facts::{Facts, Layout, Reading, dtype_text, mix_dtype, same_dtype, sh
 use super::runtimes::TensorClass;
 use super::statics::Static;
 use crate::errors::{class_name, with_article};
-use crate::ffi::{self, Raw, with_array};
+use crate::ffi::{self, ArrayFlags, Raw, with_array};
 use crate::limits::Grow;
 use crate::structure::Mixer;
 use crate::values::Unusable;
@@ -74,14 +74,22 @@ impl Tensor {
                 sizes.grow_by((0..facts.shape.len()).map(|axis| forced_size(axis).unwrap_or(FREE)))?;
             }
         }
+        let layout = layout.then_some(facts.layout);
+        let flags = match (self.reading, layout) {
+            (Reading::Attributes, _) | (_, Some(Layout::Other)) => None,
+            (Reading::Array(_), None) => Some(ArrayFlags::ANY),
+            (Reading::Array(_), Some(Layout::C)) => Some(ArrayFlags::ROWS),
+            (Reading::Array(_), Some(Layout::F)) => Some(ArrayFlags::COLUMNS),
+        };
         Ok(Guard::Tensor(TensorGuard {
             class,
             runtime,
             dtype: facts.dtype.clone_ref(py),
             start,
             ndim: facts.shape.len(),
-            layout: layout.then_some(facts.layout),
+            layout,
             reading: self.reading,
+            flags,
         }))
     }
 
@@ -142,6 +150,8 @@ pub(super) struct TensorGuard {
     ndim: usize,
     layout: Option<Layout>,
     reading: Reading,
+    /// The flags that say so of an array that is read in place; nothing where flags do not say all.
+    flags: Option<ArrayFlags>,
 }
 
 impl TensorGuard {
@@ -162,10 +172,9 @@ impl TensorGuard {
         if ffi::class_of(tensor).as_ptr() != self.class.as_ptr() {
             return Some(false);
         }
-        let Reading::Array(is_exact) = self.reading else { return None };
+        let flags = self.flags?;
         with_array(tensor, |array| {
-            let layout_holds = || self.layout.is_none_or(|layout| layout == Layout::of(array, is_exact));
-            if !self.shape_holds(sizes, array.sizes) || !layout_holds() {
+            if !array.has(flags) || !self.shape_holds(sizes, array.sizes) {
                 return Some(false);
             }
             // Of one dtype there may be several objects.

@@ -12,13 +12,25 @@ use crate::ffi::{self, DictTable, Raw};
 use crate::registry::Class;
 use crate::structure::{Kind, Node};
 
+/// What became of a container.
+enum Begun {
+    /// It does not fit its node, or it takes Python code to find that out.
+    Not,
+    /// There is a cursor on it.
+    Open,
+    /// Its leaves were taken, and it has nothing else.
+    Taken,
+}
+
 impl Matcher<'_> {
     /// Follows the structure into a container as far as all is as it should be and no Python code can run; the rest is
     /// left to the walk. `false`, and nothing done, where that is not even so of the container itself.
     pub(super) fn follow(&mut self, py: Python<'_>, root: Raw, index: usize) -> PyResult<bool> {
         self.cursors.try_reserve(DEEPEST).map_err(no_memory)?;
-        if !self.begin(root, index) {
-            return Ok(false);
+        match self.begin(py, root, index)? {
+            Begun::Not => return Ok(false),
+            Begun::Taken => return Ok(true),
+            Begun::Open => {}
         }
         'containers: while let Some(cursor) = self.cursors.last() {
             let (mut next, end, words) = (cursor.next, cursor.end, usize::from(cursor.words));
@@ -30,23 +42,24 @@ impl Matcher<'_> {
                 };
                 let node = self.graph.nodes[self.at];
                 let place = next;
-                let goes_on = if node.is_leaves() {
-                    if self.leaves.room() < node.arity as usize {
-                        self.make_room(node.arity as usize)?;
-                    }
-                    self.take_leaves(py, &mut next, words, node.arity)
+                let begun = if node.is_leaves() {
+                    self.make_room(node.arity as usize)?;
+                    if self.take_leaves(py, &mut next, words, node.arity) { Begun::Taken } else { Begun::Not }
                 } else {
                     next = next.wrapping_add(words);
                     self.set_innermost(next);
-                    self.cursors.len() < DEEPEST && self.begin(child, self.at)
+                    if self.cursors.len() < DEEPEST { self.begin(py, child, self.at)? } else { Begun::Not }
                 };
-                if !goes_on {
-                    self.set_innermost(place);
-                    return self.leave().map(|()| true);
-                }
-                self.at += 1;
-                if !node.is_leaves() {
-                    continue 'containers;
+                match begun {
+                    Begun::Taken => self.at += 1,
+                    Begun::Open => {
+                        self.at += 1;
+                        continue 'containers;
+                    }
+                    Begun::Not => {
+                        self.set_innermost(place);
+                        return self.leave().map(|()| true);
+                    }
                 }
             }
             self.cursors.pop();
@@ -54,10 +67,9 @@ impl Matcher<'_> {
         Ok(true)
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn make_room(&mut self, leaves: usize) -> PyResult<()> {
-        self.leaves.reserve(leaves)
+        if self.leaves.room() < leaves { self.leaves.reserve(leaves) } else { Ok(()) }
     }
 
     fn set_innermost(&mut self, next: *const Option<Raw>) {
@@ -102,44 +114,52 @@ impl Matcher<'_> {
         true
     }
 
-    /// Sets a cursor on a container that fits its node, where finding that out runs no Python code.
+    /// Sets a cursor on a container that fits its node, where finding that out runs no Python code. Of one that has only
+    /// leaves these are taken at once.
     #[inline]
-    fn begin(&mut self, container: Raw, index: usize) -> bool {
+    fn begin(&mut self, py: Python<'_>, container: Raw, index: usize) -> PyResult<Begun> {
         let node: &Node = &self.graph.nodes[index];
         let class = ffi::type_address(container);
         let arity = node.arity as usize;
-        let slots = &self.graph.slots.raw()[node.slot_range()];
         let fits = match node.kind {
             Kind::Dict => class == ffi::dict_address() && !self.rules.sorted,
             Kind::List => class == ffi::list_address(),
             Kind::Tuple => class == ffi::tuple_address(),
-            Kind::NamedTuple => slots[0] == Some(ffi::class_of(container)),
+            Kind::NamedTuple => self.graph.slots.raw()[node.slots_at as usize] == Some(ffi::class_of(container)),
             _ => false,
         };
         if !fits || arity > MOST_AT_ONCE || self.interrupts.are_spent() {
-            return false;
+            return Ok(Begun::Not);
         }
         let (next, end, words) = if node.kind == Kind::Dict {
             // SAFETY: a live dict, by its class; no Python code runs while the cursor is in use.
-            let Some(table) = (unsafe { DictTable::of(container) }) else { return false };
-            if table.used != arity || !table.has_keys(slots) {
-                return false;
+            let Some(table) = (unsafe { DictTable::of(container) }) else { return Ok(Begun::Not) };
+            if table.used != arity || !table.has_keys(&self.graph.slots.raw()[node.slot_range()]) {
+                return Ok(Begun::Not);
             }
             (table.first_value(), table.end(), table.words)
         } else {
             // SAFETY: a live list or tuple, by its class; no Python code runs while the cursor is in use.
             let items = unsafe { ffi::items_of(container, node.kind == Kind::List) };
             if items.len() != arity {
-                return false;
+                return Ok(Begun::Not);
             }
             let places = items.as_ptr_range();
             (places.start.cast(), places.end.cast(), 1)
         };
         self.interrupts.count(arity + 1);
+        if node.span == 2 && self.graph.nodes[index + 1].is_leaves() {
+            self.make_room(arity)?;
+            let mut next: *const Option<Raw> = next;
+            if self.take_leaves(py, &mut next, words, node.arity) {
+                self.at += 1;
+                return Ok(Begun::Taken);
+            }
+        }
         #[expect(clippy::cast_possible_truncation, reason = "the number of a node; 1, 2 or 3")]
         let (node_index, words) = (index as u32, words as u8);
         self.cursors.push(Cursor { container, next, end, node: node_index, words, kind: node.kind });
-        true
+        Ok(Begun::Open)
     }
 
     /// Makes frames of the cursors.
