@@ -304,6 +304,17 @@ def test_arguments_are_let_go() -> None:
     assert kept[1]() is None
 
 
+def test_the_order_of_dicts_is_theirs_in_every_block() -> None:
+    compiled = crt.compile(lambda tree: (crt.tree_leaves(tree), tree))
+    for tree in ({"b": X, "a": X[0]}, {"a": X, "b": X[0]}):
+        for mode in (True, False):
+            with crt.dict_insertion_ordered(mode):
+                leaves, same = compiled(tree)
+            assert [leaf.shape for leaf in leaves] == [X.shape, X[0].shape]
+            assert [*same] == [*tree]
+    assert counts(compiled) == (2, 2)
+
+
 # --- errors while a graph is made -------------------------------------------------------------------------------------
 
 

@@ -62,8 +62,7 @@ class Outputs:
 
     def tensors_of(self, result: Any) -> list[Any]:
         """The tensors of a result, whose structure and other leaves are noted."""
-        with dict_insertion_ordered(True):
-            leaves, spec = tree_flatten(result, namespace=self.namespace)
+        leaves, spec = tree_flatten(result, namespace=self.namespace)
         places = [place for place, leaf in enumerate(leaves) if runtime_of(leaf) is not None]
         tensors = [leaves[place] for place in places]
         for place in places:
@@ -162,11 +161,11 @@ def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dyn
     outputs, arguments = Outputs(name, namespace), Arguments(call, target.signature)
 
     # A runtime may keep this function, and look for what it can reach: the function and the values it is called with.
+    # A graph is found again in every block of `dict_insertion_ordered`, so it is made in the same one.
     def flat_fn(tensors: list[Any]) -> list[Any]:
         args, kwargs = arguments.with_tensors(tensors)
-        with Inside(f"{name}()"):
-            result = function(*args, **kwargs)
-            return outputs.tensors_of(result)
+        with Inside(f"{name}()"), dict_insertion_ordered(True):
+            return outputs.tensors_of(function(*args, **kwargs))
 
     tensors = call.tensors
     start = perf_counter()

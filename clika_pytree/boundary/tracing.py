@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered
 from clika_pytree.registration import described, with_article
 from clika_pytree.runtimes import runtime_named, runtime_of
 from clika_pytree.typing import TYPE_CHECKING
@@ -157,7 +157,7 @@ def trace(
     check_stand_ins(given, input_names)
 
     def flat_fn(tensors: list[Any]) -> list[Any]:
-        with Inside(f"{name}()"):
+        with Inside(f"{name}()"), dict_insertion_ordered(True):
             results = check_results(name, fn(tensors))
         if output_names is not None and len(results) != len(output_names):
             raise PyTreeValueError(
