@@ -150,6 +150,8 @@ def has_hash(value: Any, within: bool = False) -> bool:
         return all(has_hash(getattr(value, field.name), True) for field in dataclasses.fields(cls) if field.compare)
     if cls in (tuple, frozenset) or reference.is_namedtuple_class(cls) or (within and cls in (list, set)):
         return all(has_hash(item, within) for item in value)
+    if cls is slice:
+        return all(has_hash(part, within) for part in (value.start, value.stop, value.step))
     if within and cls is dict:
         return all(has_hash(item, within) for item in value.values())
     try:
