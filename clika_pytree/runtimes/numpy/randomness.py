@@ -36,10 +36,11 @@ ADVICE = "a graph would give the same numbers at each call: draw them outside an
 
 
 class Watch:
-    """The states when the recording began; `check` compares."""
+    """The states when the recording began; `look` compares. `seen` has the address of all that was within reach."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
-        self.found = list(generators(roots))
+        self.seen: set[int] = set()
+        self.found = list(generators(roots, self.seen))
         self.before = [state_of(generator) for _, generator in self.found]
 
     def look(self) -> None:
@@ -106,11 +107,11 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def generators(roots: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def generators(roots: Iterable[Any], seen: set[int]) -> Iterator[tuple[str, Any]]:
     """Generators that can be reached by argument, closure, global, attribute or container, each once."""
     shared = getattr(np.random.mtrand, "_rand")  # noqa: B009
     yield "numpy's global generator", shared
-    seen = {id(shared)}
+    seen.add(id(shared))
     agenda = [(f"argument {index}", root, frozenset[str]()) for index, root in enumerate(roots)]
     while agenda and len(seen) < MOST_OBJECTS:
         name, found, names = agenda.pop()

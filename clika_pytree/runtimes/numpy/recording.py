@@ -10,6 +10,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from .array import Recorded
 from .dims import layout_class
 from .graph import Graph, Names, output_term
+from .kinds import is_a
 from .randomness import Entropy, Watch
 from .refusals import Refusals
 from .tape import Tape, real
@@ -67,8 +68,38 @@ def record(
             watch.look()
         tape.check_failed()
         tape.captured.check()
+        outputs = own_memory(tape, outputs, watch.seen)
         terms = [output_term(tape, value) for value in outputs]
         results = [real(value) for value in outputs]
     finally:
         tape.open = False
     return results, Graph(tape, terms, layouts, names)
+
+
+def own_memory(tape: Tape, outputs: list[Any], captured: set[int]) -> list[Any]:
+    """The results, those copied at each run that lie in an array which the function made without any tensor.
+
+    To the graph such an array is a constant; the caller may write into a result. One that is captured comes back as
+    itself, as it does without a graph.
+    """
+    constants = [node.value for node in tape.constants.values() if is_a(node.value, np.ndarray)]
+    made = [array for array in constants if id(array) not in captured and id(owner(array)) not in captured]
+    results: list[Any] = []
+    for value in outputs:
+        array = real(value)
+        if is_a(array, np.ndarray):
+            if array is value:
+                is_made = id(array) not in captured and id(owner(array)) not in captured
+            else:
+                is_made = any(np.may_share_memory(array, constant) for constant in made)
+            if is_made:
+                value = tape.add("function", "np.copy", np.copy, (value,), {"order": "K", "subok": True}, fresh=True)
+        results.append(value)
+    return results
+
+
+def owner(array: Any) -> Any:
+    """The array whose memory a view shows."""
+    while is_a(array.base, np.ndarray):
+        array = array.base
+    return array
