@@ -58,6 +58,16 @@ def test_unsafe_code_is_where_it_is_allowed():
     assert allowed == UNSAFE
 
 
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("clika_pytree/runtimes/**/*.py")), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_runtimes_know_nothing_of_the_boundaries(path):
+    """The boundaries use runtimes; a recorder gets flat lists, and never sees a tree."""
+    text = path.read_text()
+    assert "boundary" not in re.findall(r"^ *from clika_pytree\.(\w+)", text, re.M)
+    assert not re.search(r"\btree_\w+|\bTreeSpec\b", text)
+
+
 @pytest.mark.parametrize("path", rust_files + python_files, ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_file_is_read_in_one_sitting(path):
     assert len(path.read_text().splitlines()) <= LONGEST_FILE

@@ -208,7 +208,7 @@ class Compiled(Generic[P, R]):
 
     def __reduce__(self) -> Any:
         """By name, as functions are pickled; its graphs stay in this process."""
-        return cast("str", vars(self)["__qualname__"])
+        return cast("str", vars(self).get("__qualname__", self.__name__))
 
     def __repr__(self) -> str:
         count = self.cache_info().currsize
