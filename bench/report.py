@@ -85,10 +85,11 @@ def table(found: list[Row]) -> str:
     return aligned(lines, names=2)
 
 
-def in_words(engine: str, short: Cell) -> str:
+def in_words(operation: str, engine: str, short: Cell) -> str:
     if short.is_time:
         return f"{short.figure:.0f} ns where at most {short.asked:g} are asked"
-    return f"{number(short.figure)} of {short.asked:g} beside {BESIDE_COMPILED.get(engine, engine)}"
+    beside = BESIDE_COMPILED[engine] if operation in COMPILED else engine
+    return f"{number(short.figure)} of {short.asked:g} beside {beside}"
 
 
 def verdict(found: list[Row], asked_of: list[dict[str, Any]]) -> str:
@@ -97,7 +98,7 @@ def verdict(found: list[Row], asked_of: list[dict[str, Any]]) -> str:
     short = [row for row in found if row.short]
     lines = [f"{asked - sum(len(row.short) for row in short)} of {asked} figures are reached."]
     for row in short:
-        told = [in_words(engine, each) for engine, each in row.short.items()]
+        told = [in_words(row.operation, engine, each) for engine, each in row.short.items()]
         floor = row.cells.get(FLOOR)
         beside = f"; the floor takes {number(floor.figure * row.ours * 1e6)} µs" if floor else ""
         lines.append(f"- Short: `{row.operation}` of `{row.tree}`, {', '.join(told)}{beside}.")
