@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import pickle
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from hook_classes import Group, HandedOut, Key, Leaf, Meta, Named
 from hook_world import World
 
 import clika_pytree as cp
+from clika_pytree import _native
 
 Operation = Callable[[World], Any]
 
@@ -82,6 +84,20 @@ def spec_of_parts(w: World) -> Any:
     )
 
 
+SIGNATURE = inspect.signature(lambda x, y=1: None)
+
+
+def guarded(w: World, detour: bool) -> Any:
+    """A call whose entry is the one used last, or is found by its hash."""
+    cache = _native.GuardCache(SIGNATURE, 4)
+    call = cache.bind((w.tree,), {})
+    cache.insert(call, "found")
+    if detour:
+        cache.insert(cache.bind((1,), {}), "detour")
+    found = cache.lookup((), {"x": w.tree})
+    return found is not None, len(call.names), [kind for *_, kind in cache.explain(call)]
+
+
 OPERATIONS: dict[str, Operation] = {
     "tree_flatten": lambda w: cp.tree_flatten(w.tree),
     "tree_flatten, is_leaf": lambda w: cp.tree_flatten(w.tree, w.is_leaf, none_is_leaf=False),
@@ -104,6 +120,8 @@ OPERATIONS: dict[str, Operation] = {
     "tree_is_leaf": lambda w: [cp.tree_is_leaf(node, w.is_leaf) for node in w.tree.values()],
     "all_leaves": lambda w: cp.all_leaves(HandedOut("leaves", w.tree["list"]), w.is_leaf),
     "arg_tree_leaves": lambda w: cp.arg_tree_leaves(w.tree, named=w.tree),
+    "GuardCache": lambda w: guarded(w, detour=False),
+    "GuardCache, by hash": lambda w: guarded(w, detour=True),
     "tree_unflatten": lambda w: cp.tree_unflatten(w.spec, w.leaves),
     "tree_unflatten, handed out": lambda w: cp.tree_unflatten(w.handed_out(), w.spec),
     "tree_unflatten, sorted": in_key_order(lambda w: cp.tree_structure(w.tree).unflatten(w.leaves)),

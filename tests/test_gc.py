@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import time
 import weakref
@@ -15,6 +16,7 @@ from classes import ALPHA, Bag, Box, Config, Pair, Point, Sample, Tagged
 from helpers import run_python
 
 import clika_pytree as cp
+from clika_pytree import _native
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +66,13 @@ def fail_late(after: int = 5) -> Callable:
     return lambda *args: fails() if next(calls, None) is None else None
 
 
+def guarded(tree: Any) -> Any:
+    cache = _native.GuardCache(inspect.signature(lambda tree: None), 1)
+    for _ in range(2):
+        cache.insert(cache.bind((tree,), {}), tree)
+    return cache.lookup((tree,), {}), cache.explain(([tree],)), cache.entries()[0].guards
+
+
 SUCCEEDING: dict[str, Callable[[Any], Any]] = {
     "flatten": cp.tree_flatten,
     "leaves": cp.tree_leaves,
@@ -76,6 +85,7 @@ SUCCEEDING: dict[str, Callable[[Any], Any]] = {
     "map_only": lambda tree: cp.tree_map_only(Thing, lambda x: x, tree),
     "is_leaf": lambda tree: cp.tree_flatten(tree, lambda x: type(x) is list),
     "none": lambda tree: cp.tree_flatten(tree, none_is_leaf=False),
+    "guard cache": guarded,
     "reduce": lambda tree: cp.tree_reduce(lambda a, b: b, tree),
     "round trip": lambda tree: cp.tree_structure(tree).unflatten(cp.tree_leaves(tree)),
     "unflatten": lambda tree: cp.tree_unflatten(cp.tree_leaves(tree), cp.tree_structure(tree)),

@@ -225,7 +225,7 @@ impl GuardCache {
     /// How a call differs from the entry closest to it: tuples of path, what was there, what is there now, and the kind of
     /// the difference. Empty where some entry is right for it, or there is none.
     ///
-    /// Runs no code of the user's but `repr`, and the hash of values that have one of their own.
+    /// Runs no code of the user's but `repr`, and the hash and equality of values that have their own.
     #[pyo3(signature = (call, kwargs=None))]
     fn explain<'py>(
         slf: &Bound<'py, Self>,

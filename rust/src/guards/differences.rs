@@ -289,8 +289,10 @@ fn leaves_of<'a>(_py: Python<'_>, entry: &'a GuardEntry, call: &'a Call) -> impl
 impl Leaf<'_> {
     fn is_same(&self, py: Python<'_>) -> bool {
         match (self.guard, self.found) {
-            // Equal hashes are as good: both are of the value as it is.
-            (Guard::Static(value), Found::Static(index)) => value.hash == self.call.statics[index].hash,
+            (Guard::Static(value), Found::Static(index)) => {
+                let found = &self.call.statics[index];
+                value.hash == found.hash && value.holds(found.object.bind(py)).unwrap_or(false)
+            }
             (Guard::Static(_), Found::Tensor(_)) | (_, Found::Static(_)) => false,
             (guard, Found::Tensor(index)) => {
                 let runtime = &self.call.tensors[index].runtime;
