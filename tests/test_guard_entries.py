@@ -130,5 +130,6 @@ def test_an_explanation_is_of_the_closest_entry_and_names_conditions() -> None:
 def test_a_cache_needs_a_signature_and_a_size() -> None:
     with pytest.raises(TypeError, match=r"signature must be an inspect\.Signature, got 1"):
         GuardCache(1, 8)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="maxsize must be at least 1, got 0"):
-        cache_of(lambda x: x, maxsize=0)
+    for size in (0, -1, 1.5, None, 10**30):
+        with pytest.raises(ValueError, match="maxsize must be an int from 1 on, got"):
+            cache_of(lambda x: x, maxsize=size)  # type: ignore[arg-type]

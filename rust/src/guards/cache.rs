@@ -15,7 +15,7 @@ use super::observation::Observation;
 use super::runtimes::generation;
 use super::signature::Signature;
 use super::table::Table;
-use crate::errors::{Family, error};
+use crate::errors::{Family, error, quote};
 use crate::ffi::{self, GilCell, int_of, list_of, pair, tuple_of};
 use crate::limits::Nested;
 use crate::registry::{Scope, scope_of};
@@ -42,7 +42,7 @@ struct State {
 ///     dynamic: True guards those sizes only that `insert` is told to; False every size of a tensor with a fact.
 ///     name: what errors call the function.
 ///
-/// Raises `TypeError` for what is no signature, `ValueError` for a `maxsize` of 0.
+/// Raises `TypeError` for what is no signature, `ValueError` for another `maxsize`.
 ///
 /// >>> import inspect, clika_pytree
 /// >>> def step(x, mode="train"): ...
@@ -127,15 +127,16 @@ impl GuardCache {
         text_signature = "(signature, maxsize, *, namespace='', dynamic=False, name='function')")]
     fn new(
         signature: &Bound<'_, PyAny>,
-        maxsize: usize,
+        maxsize: &Bound<'_, PyAny>,
         namespace: Option<&Bound<'_, PyAny>>,
         dynamic: bool,
         name: &str,
     ) -> PyResult<Self> {
         let py = signature.py();
-        if maxsize == 0 {
-            return Err(error(py, Family::Value, None, "maxsize must be at least 1, got 0"));
-        }
+        let Some(maxsize) = maxsize.extract().ok().filter(|maxsize| *maxsize > 0) else {
+            let message = format!("maxsize must be an int from 1 on, got {}", quote(maxsize));
+            return Err(error(py, Family::Value, None, &message));
+        };
         let scope = scope_of(py, namespace)?;
         let signature = Signature::of(signature, name.to_owned())?;
         Ok(Self { signature, scope, maxsize, dynamic, state: GilCell::new(State::default()) })

@@ -14,7 +14,7 @@ use super::guard::{Axes, Guard, Tensor, Watched, hash_of_facts};
 use super::observation::{Observation, answer, path_of_leaf};
 use crate::errors::{Family, error, show, text_of};
 use crate::ffi::{self, Raw, RefVec, int_of, list_of};
-use crate::limits::{Grow, gathered};
+use crate::limits::{Grow, check_memory, gathered};
 use crate::spec::{Graph, TreeSpec};
 
 /// A forced size expression: a function of the tensors, and the value it had.
@@ -137,7 +137,8 @@ impl GuardEntry {
         };
         let (mut statics, mut tensors) = (call.statics.iter(), call.tensors.iter().zip(&mask).enumerate());
         let (mut of_leaves, mut sizes) = (Vec::new(), Vec::new());
-        for is_tensor in &call.is_tensor {
+        for (index, is_tensor) in call.is_tensor.iter().enumerate() {
+            check_memory(index)?;
             if !is_tensor {
                 of_leaves.grow_by(statics.next().map(|value| Guard::Static(Box::new(value.clone_ref(py)))))?;
             } else if let Some((index, (tensor, watched))) = tensors.next() {

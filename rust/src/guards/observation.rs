@@ -10,7 +10,7 @@ use super::runtimes::{self, Sort, sort_of};
 use super::statics::Static;
 use crate::errors::{Family, KeyPath, add_note, class_name, error, with_article};
 use crate::ffi::{self, RefVec};
-use crate::limits::{Grow, Interrupts};
+use crate::limits::{Grow, Interrupts, check_memory};
 use crate::registry::Scope;
 use crate::spec::TreeSpec;
 use crate::structure::Mixer;
@@ -58,6 +58,7 @@ impl<'py> Observation<'py> {
         let mut interrupts = Interrupts::new();
         for (index, leaf) in leaves.as_slice().iter().enumerate() {
             interrupts.after(py, PER_LEAF)?;
+            check_memory(index)?;
             let Some(leaf) = leaf else { continue };
             let leaf = leaf.bind(py);
             let sort = sort_of(py, ffi::raw(leaf))?;

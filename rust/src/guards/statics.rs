@@ -110,7 +110,7 @@ impl Static {
         }
         let object = self.object.bind(py);
         match &self.manner {
-            Manner::Atom => values::equal(object, found),
+            Manner::Atom => same_atoms(object, found),
             Manner::Identity => Ok(object.is(found)),
             Manner::Value => Ok(values::hash(found)? == self.hash && values::equal(object, found)?),
             Manner::Fields(fields) => {
@@ -188,6 +188,17 @@ impl Static {
             }
         }
     }
+}
+
+/// Whether two atoms of one class have the same bits.
+fn same_atoms(ours: &Bound<'_, PyAny>, theirs: &Bound<'_, PyAny>) -> Result<bool, Unusable> {
+    if ffi::type_address(ffi::raw(ours)) == ffi::str_address() {
+        return Ok(ffi::str_equal(ffi::raw(ours), ffi::raw(theirs)));
+    }
+    if ours.is_exact_instance_of::<PyInt>() {
+        return Ok(ours.eq(theirs)?);
+    }
+    values::equal(ours, theirs)
 }
 
 /// The name of an attribute with its old and its new value, where it has them.
