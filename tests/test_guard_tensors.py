@@ -22,6 +22,7 @@ from guarding import (
     resolve,
     resolver,
 )
+from helpers import run_python
 
 import clika_pytree as cp
 from clika_pytree._native import runtime_of
@@ -224,3 +225,42 @@ def test_tensors_of_two_runtimes_are_refused_and_numpy_goes_with_any() -> None:
         "convert one of them"
     )
     assert caught.value.path == "y[1]"
+
+
+def test_arrays_are_read_where_they_lie_and_not_by_attributes() -> None:
+    class Silent(np.ndarray):
+        @property
+        def shape(self) -> Any:
+            raise LookupError
+
+        @property
+        def dtype(self) -> Any:
+            raise LookupError
+
+    cache = cache_of(lambda x: x)
+    put(cache, 1, array(2).view(Silent), guards=Guards({0: Fact("other")}))
+    assert get(cache, array(2).view(Silent)) == 1
+    assert get(cache, array(3).view(Silent)) is None
+
+
+def test_what_is_no_numpy_that_is_known_is_read_by_attributes() -> None:
+    source = (
+        "import inspect, sys, types\n"
+        "from clika_pytree._native import GuardCache, set_runtime_resolver\n"
+        "class ndarray:\n"
+        "    def __init__(self, shape, dtype='int16'): self.shape, self.dtype = shape, dtype\n"
+        "    {extra}\n"
+        "numpy = sys.modules['numpy'] = types.ModuleType('numpy')\n"
+        "numpy.ndarray, numpy.generic = ndarray, type('generic', (), {{}})\n"
+        "class Runtime: name, own_guards = 'numpy', False\n"
+        "set_runtime_resolver(lambda cls: Runtime if cls is ndarray else None)\n"
+        "class Guards: facts, sizes, conditions = {{0: type('Fact', (), {{'layout': None}})}}, {{}}, ()\n"
+        "cache = GuardCache(inspect.signature(lambda x: x), 4)\n"
+        "cache.insert(cache.bind((ndarray((2, 3)),), {{}}), 1, guards=Guards)\n"
+        "assert cache.lookup((ndarray((2, 3)),), {{}})[0] == 1\n"
+        "assert cache.lookup((ndarray((2, 4)),), {{}}) is None\n"
+        "assert cache.lookup((ndarray((2, 3), 'int8'),), {{}}) is None\n"
+    )
+    large = "__slots__ = (*'abcdefghijklmnop', 'shape', 'dtype')"
+    for extra in ("", large):
+        run_python(source.format(extra=extra))
