@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from large import IN_PYTHON, NOT_FOR, OPERATIONS, TREES, Prepare, of_structure
 
 import clika_pytree as cp
+from clika_pytree import _native
 
 _testcapi = pytest.importorskip("_testcapi", reason="this Python comes without _testcapi, which can refuse memory")
 
@@ -49,6 +53,23 @@ def open_and_close(_: Any, __: Any) -> Callable[[], Any]:
     return in_order
 
 
+def guarded(deed: Callable[[Any, Any, tuple[Any, ...]], Any]) -> Prepare:
+    """What is done with a cache in which a call has an entry, the call, and its arguments."""
+
+    def prepare(tree: Any, _: Any) -> Callable[[], Any]:
+        cache = _native.GuardCache(inspect.signature(lambda x, *args: None), 4)
+        call = cache.bind((tree,), {})
+        cache.insert(call, "found")
+        return partial(deed, cache, call, (tree,))
+
+    return prepare
+
+
+def inserted(cache: Any, call: Any, args: tuple[Any, ...]) -> Any:
+    cache.insert(cache.bind((1, 2), {}), "other")
+    return cache.lookup(args, {})
+
+
 # Functions in Python meet faults of CPython's: a list that can't grow keeps a reference, an iterator over a dict that
 # can't be made ends the process. PyO3 panics where it can't gather the further trees of a map.
 NOT_OURS = {*IN_PYTHON, "sum", "any", "partition", "combine", "transpose", "map of two trees"}
@@ -65,6 +86,12 @@ NATIVE: dict[str, Prepare] = {
     "key paths": of_structure(cp.TreeSpec.key_paths),
     "context": of_structure(lambda spec: (spec.type, spec.context, spec.kind, spec.num_nodes)),
     "block": open_and_close,
+    "look up": guarded(lambda cache, call, args: cache.lookup(args, {})),
+    "look up among others": guarded(inserted),
+    "bind": guarded(lambda cache, call, args: cache.bind(args, {}).names),
+    "explain": guarded(lambda cache, call, args: cache.explain(operator.concat(args, (1,)))),
+    "guards": guarded(lambda cache, call, args: cache.entries()[0].guards),
+    "arguments": guarded(lambda cache, call, args: call.arguments(())),
 }
 
 
