@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
@@ -208,3 +209,22 @@ def test_a_generator_among_the_static_arguments_is_watched():
 
 def test_numbers_of_a_seeded_generator_made_inside_are_constants():
     check(lambda x: [x + np.random.default_rng(7).normal(size=3)], [np.ones(3)], [np.zeros(3)])
+
+
+def test_a_recording_is_not_blamed_for_what_was_drawn_before_it():
+    outer_generator = np.random.default_rng()
+    with pytest.raises(RecordingError, match="without a seed"):
+        record(lambda arrays: [arrays[0] + np.random.default_rng().normal()], [np.ones(3)])
+    np.random.default_rng()
+    check(lambda x: [np.zeros(x.shape[0]), x + 1], [np.ones(3)])
+    assert 0 <= outer_generator.random() < 1
+
+
+def test_what_a_recording_inside_another_draws_is_drawn_in_both():
+    def inner(x):
+        with contextlib.suppress(RecordingError):
+            record(lambda arrays: [arrays[0] + np.random.default_rng().normal()], [np.ones(3)])
+        return x + 1
+
+    with pytest.raises(RecordingError, match="without a seed"):
+        record(lambda arrays: [inner(arrays[0])], [np.ones(3)])

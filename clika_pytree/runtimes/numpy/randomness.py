@@ -48,7 +48,7 @@ class Watch:
         for (name, generator), before in zip(self.found, self.before, strict=True):
             if not same(state_of(generator), before):
                 raise drawn(f"drew random numbers from {name}")
-        if getattr(_drawing, "count", 0):
+        if getattr(_drawing, "count", None):
             raise drawn("made a random generator without a seed (np.random.default_rng() and the like)")
 
 
@@ -61,11 +61,12 @@ class Entropy:
 
     def __enter__(self) -> None:
         install()
-        self.outer = getattr(_drawing, "count", 0)
+        self.outer: int | None = getattr(_drawing, "count", None)
         _drawing.count = 0
 
     def __exit__(self, *exc: object) -> None:
-        _drawing.count += self.outer
+        # Outside of a recording nothing is counted: the next one would be blamed for it.
+        _drawing.count = None if self.outer is None else self.outer + _drawing.count
 
 
 def install() -> None:
@@ -77,7 +78,9 @@ def install() -> None:
             return
 
         def randbits(k: int) -> int:
-            _drawing.count = getattr(_drawing, "count", 0) + 1
+            count = getattr(_drawing, "count", None)
+            if count is not None:
+                _drawing.count = count + 1
             return draw(k)  # type: ignore[no-any-return]
 
         randbits.counts_for_clika_pytree = True  # type: ignore[attr-defined]
