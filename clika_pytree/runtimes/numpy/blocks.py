@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
+
 from clika_pytree.typing import TYPE_CHECKING
 
 from .tape import CONSTANT, Node, SizeTerm, nodes_in
@@ -10,8 +14,7 @@ from .wording import Namespace, Words
 if TYPE_CHECKING:
     from typing import Any
 
-    from .fusion import Analysis
-    from .source import Variables
+    from .source import Variables, Writer
     from .tape import Op
 
 __all__: list[str] = []
@@ -29,13 +32,31 @@ def rows(array: Any) -> int:
     return max(1, min(len(array), BLOCK * len(array) // max(1, int(array.nbytes))))
 
 
+@functools.cache
+def can_be_filled(name: str, dtype: str, text: str, first: bool) -> bool:
+    """Whether np.maximum and np.minimum give the same bits for a number and for an array of it.
+
+    They have vector loops for two arrays only, with a fourth of the time; whether these agree on zeros and NaN is a
+    matter of the processor, so it is tried.
+    """
+    ufunc, number = getattr(np, name), float(text)
+    bits: Any = np.random.default_rng(0).integers(0, 1 << 8, 997 * 8, np.uint8)
+    numbers = [0.0, -0.0, float("nan"), float("inf"), -float("inf"), number, -number]
+    values = np.concatenate([bits.view(dtype), np.array(numbers * 9, dtype)])
+    filled = np.full(values.shape, number, dtype)
+    plain, fast = (
+        (ufunc(number, values), ufunc(filled, values)) if first else (ufunc(values, number), ufunc(values, filled))
+    )
+    return bool(plain.dtype == fast.dtype and plain.tobytes() == fast.tobytes())
+
+
 class Step:
-    """Where the operands of an operation are, and where its result goes."""
+    """Where the operands of an operation are, and where its result goes. `filled` stands for a number."""
 
-    __slots__ = ("names", "target")
+    __slots__ = ("filled", "names", "target")
 
-    def __init__(self, names: dict[int, str], target: str) -> None:
-        self.names, self.target = names, target
+    def __init__(self, names: dict[int, str], target: str, filled: str | None) -> None:
+        self.names, self.target, self.filled = names, target, filled
 
 
 class Place:
@@ -53,13 +74,15 @@ class Place:
 class Block:
     """The plan of one stretch. Results that are looked at later are whole arrays, others a block of scratch."""
 
-    def __init__(self, analysis: Analysis, variables: Variables, lent: set[str], first: int, end: int) -> None:
-        self.analysis, self.variables, self.lent, self.end = analysis, variables, lent, end
+    def __init__(self, writer: Writer, first: int, end: int) -> None:
+        analysis = self.analysis = writer.analysis
+        self.variables, self.lent, self.decided, self.end = writer.variables, writer.lent, writer.decided, end
         self.ops = analysis.ops[first:end]
         self.dims = analysis.dims(self.ops[0].outputs[0])
         self.made: list[Place] = []  # memory that did not exist before
         self.free: list[Place] = []
         self.held: dict[int, Place] = {}  # by node
+        self.filled: dict[tuple[Any, str], str] = {}  # arrays of a number, by that and dtype
         self.outside: dict[int, Node] = {}
         self.steps = [self.step(first + k, op) for k, op in enumerate(self.ops)]
         first_args = [arg for arg in self.ops[0].args if isinstance(arg, Node) and analysis.dims(arg) == self.dims]
@@ -98,7 +121,21 @@ class Block:
             place = Place(self.variables.new(), out.dtype, scratch=inner, lent=not inner and analysis.is_lent(out))
             self.made.append(place)
         self.held[id(out)] = place
-        return Step(names, place.name)
+        return Step(names, place.name, self.fill(op))
+
+    def fill(self, op: Op) -> str | None:
+        """An array for the number that an operation takes, where it is faster with one."""
+        name, out = op.name.removeprefix("np."), op.outputs[0]
+        number = next((arg for arg in op.args if type(arg) in (int, float)), None)
+        if not self.decided or op.kind != "ufunc" or name not in ("maximum", "minimum") or number is None:
+            return None
+        other = op.args[1 if op.args[0] is number else 0]
+        if out.dtype.kind != "f" or not isinstance(other, Node) or other.dtype != out.dtype:
+            return None
+        if not abs(number) <= 1 << 20 or not can_be_filled(name, out.dtype.name, str(number), other is op.args[1]):
+            return None
+        key = (str(number), out.dtype.name)
+        return self.filled.get(key) or self.filled.setdefault(key, self.variables.new())
 
     def words(self, space: Namespace, step: Step, *, rows: bool = False) -> Words:
         """How the step's operands are called, in the loop over blocks or outside."""
@@ -107,7 +144,9 @@ class Block:
             name = step.names[id(node)]
             return f"{name}_k" if rows and (id(node) not in self.outside or self.is_cut(node)) else name
 
-        return BlockWords(space, variable, self.variables, self.cut_constant if rows else None)
+        words = BlockWords(space, variable, self.variables, self.cut_constant if rows else None)
+        words.filled = step.filled if rows else None
+        return words
 
     def is_cut(self, node: Node) -> bool:
         return self.analysis.part(node, self.dims) is True
@@ -121,6 +160,8 @@ class Block:
             shape = f"(n, *{self.whole}.shape[1:])" if place.scratch else f"{self.whole}.shape"
             make = "take" if place.lent else "np.empty"
             lines.append(f"{place.name} = {make}({shape}, {place.dtype.name!r})")
+        for (number, dtype), name in self.filled.items():
+            lines.append(f"{name} = np.full((n, *{self.whole}.shape[1:]), {number}, {dtype!r})")
         return lines
 
     def slices(self) -> list[str]:
@@ -130,7 +171,8 @@ class Block:
         names += [place.name for place in self.made if not place.scratch]
         lines = ["k = slice(i, i + n)", *(f"{name}_k = {name}[k]" for name in dict.fromkeys(names))]
         whole = f"{self.whole}_k"
-        return lines + [f"{place.name}_k = {place.name}[:len({whole})]" for place in self.made if place.scratch]
+        short = [*(place.name for place in self.made if place.scratch), *self.filled.values()]
+        return lines + [f"{name}_k = {name}[:len({whole})]" for name in short]
 
     def finish(self) -> list[str]:
         """Give the results their names, and tell which variables are not needed any more."""
@@ -140,7 +182,7 @@ class Block:
             if self.analysis.last[id(node)] >= self.end or id(node) in self.analysis.kept:
                 alive.add(self.variables.give(node, self.held[id(node)].name))
         self.lent.update(place.name for place in self.made if place.lent)
-        gone = [place.name for place in self.made if place.name not in alive]
+        gone = [place.name for place in self.made if place.name not in alive] + [*self.filled.values()]
         for op in self.ops:
             for node in nodes_in(op.args):
                 dead = self.analysis.last[id(node)] < self.end and id(node) not in self.analysis.kept
@@ -155,6 +197,7 @@ class BlockWords(Words):
     def __init__(self, space: Namespace, variable: Any, variables: Variables, cut: Any) -> None:
         super().__init__(space, variable)
         self.variables, self.cut = variables, cut
+        self.filled: str | None = None
 
     def node(self, node: Node) -> str:
         text = super().node(node)
@@ -163,4 +206,6 @@ class BlockWords(Words):
     def term(self, term: Any) -> str:
         if type(term) is SizeTerm:
             return Words(self.space, self.variables.of).term(term)
+        if self.filled is not None and type(term) in (int, float):
+            return f"{self.filled}_k"
         return super().term(term)

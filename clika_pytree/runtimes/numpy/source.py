@@ -143,7 +143,7 @@ class Writer:
         return next((f"{self.words.node(arg)}.shape" for arg in same), "")
 
     def write_block(self, first: int, end: int) -> None:
-        block = Block(self.analysis, self.variables, self.lent, first, end)
+        block = Block(self, first, end)
         ops = self.analysis.ops[first:end]
         whole = block.whole
         if self.decided:
