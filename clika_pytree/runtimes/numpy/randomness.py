@@ -36,11 +36,11 @@ ADVICE = "a graph would give the same numbers at each call: draw them outside an
 
 
 class Watch:
-    """The states when the recording began; `look` compares. `seen` has the address of all that was within reach."""
+    """The states when the recording began; `look` compares. `arrays` are those that were within reach, by address."""
 
     def __init__(self, roots: Iterable[Any]) -> None:
-        self.seen: set[int] = set()
-        self.found = list(generators(roots, self.seen))
+        self.arrays: dict[int, Any] = {}
+        self.found = list(generators(roots, self.arrays))
         self.before = [state_of(generator) for _, generator in self.found]
 
     def look(self) -> None:
@@ -110,11 +110,14 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def generators(roots: Iterable[Any], seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Generators that can be reached by argument, closure, global, attribute or container, each once."""
+def generators(roots: Iterable[Any], arrays: dict[int, Any]) -> Iterator[tuple[str, Any]]:
+    """Generators that can be reached by argument, closure, global, attribute or container, each once.
+
+    Arrays that are met on the way are put into `arrays`.
+    """
     shared = getattr(np.random.mtrand, "_rand")  # noqa: B009
     yield "numpy's global generator", shared
-    seen.add(id(shared))
+    seen = {id(shared)}
     agenda = [(f"argument {index}", root, frozenset[str]()) for index, root in enumerate(roots)]
     while agenda and len(seen) < MOST_OBJECTS:
         name, found, names = agenda.pop()
@@ -123,7 +126,9 @@ def generators(roots: Iterable[Any], seen: set[int]) -> Iterator[tuple[str, Any]
         seen.add(id(found))
         if isinstance(found, GENERATORS):
             yield name, found
-        elif not isinstance(found, np.ndarray | np.generic | str | bytes | int | float | type(None)):
+        elif isinstance(found, np.ndarray):
+            arrays[id(found)] = found
+        elif not isinstance(found, np.generic | str | bytes | int | float | type(None)):
             agenda.extend(within(name, found, names))
 
 

@@ -68,7 +68,7 @@ def record(
             watch.look()
         tape.check_failed()
         tape.captured.check()
-        outputs = own_memory(tape, outputs, watch.seen)
+        outputs = own_memory(tape, outputs, watch.arrays)
         terms = [output_term(tape, value) for value in outputs]
         results = [real(value) for value in outputs]
     finally:
@@ -76,20 +76,21 @@ def record(
     return results, Graph(tape, terms, layouts, names)
 
 
-def own_memory(tape: Tape, outputs: list[Any], captured: set[int]) -> list[Any]:
+def own_memory(tape: Tape, outputs: list[Any], within_reach: dict[int, Any]) -> list[Any]:
     """The results, those copied at each run that lie in an array which the function made without any tensor.
 
     To the graph such an array is a constant; the caller may write into a result. One that is captured comes back as
     itself, as it does without a graph.
     """
+    captured = {id(owner(array)) for array in within_reach.values()}
     constants = [node.value for node in tape.constants.values() if is_a(node.value, np.ndarray)]
-    made = [array for array in constants if id(array) not in captured and id(owner(array)) not in captured]
+    made = [array for array in constants if id(owner(array)) not in captured]
     results: list[Any] = []
     for value in outputs:
         array = real(value)
         if is_a(array, np.ndarray):
             if array is value:
-                is_made = id(array) not in captured and id(owner(array)) not in captured
+                is_made = id(owner(array)) not in captured
             else:
                 is_made = any(np.may_share_memory(array, constant) for constant in made)
             if is_made:
