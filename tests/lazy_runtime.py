@@ -149,3 +149,14 @@ class LazyRuntime(Runtime):
                 item.compute()
             except Exception as error:
                 raise Failed(index, error) from None
+
+
+class OtherTensor(LazyTensor):
+    """A tensor of another library."""
+
+
+OtherTensor.__module__ = "other_tensors"
+
+
+class OtherRuntime(LazyRuntime):
+    name, modules = "other", ("other_tensors",)

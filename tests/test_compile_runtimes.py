@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lazy_runtime import LazyRuntime, LazyTensor, tensor
+from lazy_runtime import LazyRuntime, LazyTensor, OtherRuntime, OtherTensor, tensor
 
 import clika_pytree as crt
 from clika_pytree.runtimes import register_runtime, unregister_runtime
@@ -58,17 +58,6 @@ def test_a_runtime_that_is_asked_for(lazy: LazyRuntime) -> None:
     ) as caught:
         compiled(tensor(1), 2)
     assert caught.value.path == "x"
-
-
-class OtherTensor(LazyTensor):
-    pass
-
-
-OtherTensor.__module__ = "other_tensors"
-
-
-class OtherRuntime(LazyRuntime):
-    name, modules = "other", ("other_tensors",)
 
 
 def test_tensors_of_two_runtimes_are_refused(lazy: LazyRuntime) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lazy_runtime import LazyRuntime, LazyTensor, tensor
+from lazy_runtime import LazyRuntime, LazyTensor, OtherRuntime, OtherTensor, tensor
 
 import clika_pytree as crt
 from clika_pytree.runtimes import register_runtime, unregister_runtime
@@ -80,17 +80,6 @@ def test_all_are_waited_for_before_a_failure_is_raised(lazy: LazyRuntime) -> Non
         crt.eval(tensors)
     assert caught.value.__notes__ == ["clika_pytree: eval() waited for trees[0][1] (and 1 more)"]
     assert [item.computed for item in tensors] == [True, False, True, False, True]
-
-
-class OtherTensor(LazyTensor):
-    pass
-
-
-OtherTensor.__module__ = "other_tensors"
-
-
-class OtherRuntime(LazyRuntime):
-    name, modules = "other", ("other_tensors",)
 
 
 def test_any_mixture_of_runtimes(lazy: LazyRuntime) -> None:

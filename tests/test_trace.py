@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lazy_runtime import LazyRuntime, tensor
-from test_compile_runtimes import OtherRuntime, OtherTensor
+from lazy_runtime import LazyRuntime, OtherRuntime, OtherTensor, tensor
 
 import clika_pytree as crt
 from clika_pytree.boundary import Graph

@@ -137,13 +137,13 @@ def trace(
         >>> import clika_pytree as crt
         >>> def layer(tensors):
         ...     x, w = tensors
-        ...     return [np.maximum(x @ w, 0), x.sum()]
+        ...     return [np.maximum(x @ w, 0), x.sum(axis=0)]
         >>> graph = crt.trace(layer, [np.ones((1, 3)), np.ones((3, 2))], names=["x", "w"], outputs=["y", "total"])
         >>> graph.inputs, graph.outputs
         (('x', 'w'), ('y', 'total'))
         >>> graph(np.ones((2, 3)), w=np.ones((3, 2)))
         [array([[3., 3.],
-               [3., 3.]]), np.float64(6.0)]
+               [3., 3.]]), array([2., 2., 2.])]
     """
     name = name_of(fn)
     if not callable(fn):
