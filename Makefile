@@ -19,8 +19,8 @@ ARGS ?=
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch asan valgrind sanitize \
-	hooks memory-growth fuzz fuzz-guided differential lint bench bench-instructions limits clean check-machine check-lint \
-	FORCE
+	hooks numpy-functions memory-growth fuzz fuzz-guided differential lint bench bench-instructions limits clean \
+	check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 
@@ -154,6 +154,10 @@ differential: $(VENV)/installed $(VENV)/with-test $(VENV)/with-bench
 ## hooks               the table of user code at every hook of the library, doing all it should not (ARGS="--full")
 hooks: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/python tests/hook_table.py $(ARGS)
+
+## numpy-functions     the functions of numpy that a graph computes, and those that an error refuses
+numpy-functions: $(VENV)/installed $(VENV)/with-test
+	@$(VENV)/bin/python tests/numpy_functions.py
 
 ## memory-growth       the bytes that a million calls of each function keep (ARGS="--calls 10000 tree_map")
 memory-growth: $(VENV)/installed $(VENV)/with-test
