@@ -1,5 +1,6 @@
 //! The cache: what was made for calls, found again by the calls that it is right for.
 
+use std::mem;
 use std::sync::atomic::Ordering;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -91,7 +92,7 @@ impl GuardCache {
     #[inline(never)]
     fn any<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let py = bound.py();
-        let call = Observation::of(bound, self.scope, self.names(), false)?;
+        let mut call = Observation::of(bound, self.scope, self.names(), false)?;
         let candidates = self.state.with(py, |state| state.table.candidates(py, call.hash, &call.tensors))?;
         for (place, entry) in candidates {
             let entry = entry.bind(py);
@@ -99,7 +100,7 @@ impl GuardCache {
                 continue;
             }
             let leaves =
-                ffi::RefVec::of(py, call.leaves.as_slice().iter().flatten().map(|leaf| leaf.bind(py).clone()))?;
+                if entry.get().has_conditions() { call.copy_of_leaves(py)? } else { mem::take(&mut call.leaves) };
             let Some(tensors) = entry.get().accept(py, leaves)? else { continue };
             self.state.with(py, |state| state.table.use_now(place, entry));
             return self.hit(py, entry.get(), tensors).map(Some);
@@ -266,7 +267,7 @@ impl GuardCache {
 
     /// Drops all entries and sets the counts back.
     fn clear(&self, py: Python<'_>) {
-        let dropped = self.state.with(py, std::mem::take);
+        let dropped = self.state.with(py, mem::take);
         drop(dropped);
     }
 

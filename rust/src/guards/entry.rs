@@ -223,6 +223,10 @@ impl GuardEntry {
             })
     }
 
+    pub(super) fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
     /// The tensors among its leaves as a list, where the conditions hold for them.
     #[inline]
     pub(super) fn accept<'py>(&self, py: Python<'py>, mut leaves: RefVec) -> PyResult<Option<Bound<'py, PyList>>> {

@@ -80,6 +80,12 @@ impl<'py> Observation<'py> {
     }
 }
 
+impl Observation<'_> {
+    pub(super) fn copy_of_leaves(&self, py: Python<'_>) -> PyResult<RefVec> {
+        RefVec::of(py, self.leaves.as_slice().iter().flatten().map(|leaf| leaf.bind(py).clone()))
+    }
+}
+
 /// The error for a leaf that can't be compared with that of another call.
 #[cold]
 fn no_guard(leaf: &Bound<'_, PyAny>, unusable: Unusable, path: &KeyPath) -> PyErr {

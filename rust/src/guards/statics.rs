@@ -58,7 +58,10 @@ impl Static {
     pub(super) fn of(value: &Bound<'_, PyAny>) -> Result<Self, Unusable> {
         let object = value.clone().unbind();
         if is_atom(value) {
-            let hash = values::hash(value)?;
+            let hash = match values::quick_hash(value.py(), ffi::raw(value)) {
+                Some(hash) => hash,
+                None => values::hash(value)?,
+            };
             return Ok(Self { object, manner: Manner::Atom, hash });
         }
         if is_known_by_identity(value)? {
