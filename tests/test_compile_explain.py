@@ -120,6 +120,31 @@ def test_leaves_that_only_one_side_has(step: Any) -> None:
     assert change == Change("cfg", "None", "a dict with 1 key", "type")
 
 
+def test_leaves_beside_a_difference_in_structure(step: Any) -> None:
+    p = model()
+    p["layers"][1]["w"] = np.ones((3, 4), "f4")
+    explanation = step.explain(p, X[:1], {"lr": 0.1}, mode=Mode.EVAL)
+    assert explanation.changes == (
+        Change("cfg", "None", "a dict with 1 key", "type"),
+        Change("p['layers'][1]['w']", "float64[3, 4]", "float32[3, 4]", "tensor"),
+        Change("x", "float64[2, 3]", "float64[1, 3]", "tensor"),
+        Change("mode", "'train'", "<Mode.EVAL: 2>", "static"),
+    )
+    explanation = step.explain({**model(), "layers": p["layers"][:2]}, 3, extra=X)
+    assert [(change.path, change.kind) for change in explanation.changes] == [
+        ("p['layers']", "length"),
+        ("more['extra']", "only_new"),
+        ("x", "leaf"),
+    ]
+
+
+def test_free_sizes_are_no_difference() -> None:
+    f = crt.compile(lambda x, k: x * 2, dynamic=True)
+    f(X, 1)
+    assert [change.path for change in f.explain(X[:1], [1]).changes] == ["k"]
+    assert [change.path for change in f.explain(X[0], [1]).changes] == ["k", "x"]
+
+
 def test_the_closest_graph_is_compared(step: Any) -> None:
     step(model(), X, 5, mode="eval")
     step(model(), X[0], 7, mode="test")

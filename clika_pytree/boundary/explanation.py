@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import leaf_text, shorten, shorten_middle
+from clika_pytree.wording import PLAIN, class_of, leaf_text, shorten, shorten_middle, value_text
+
+from .flights import same_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from clika_pytree._native import GuardCall, GuardEntry
@@ -23,6 +26,8 @@ LEAF = "a leaf"
 # How a line goes on after the path, where not with `was`.
 WORDS = {"context": ": its static part was ", "order": ": the keys were in the order "}
 NUMBERED = re.compile(r"\bx(\d+)(?=\.shape\b)")
+FACTS = re.compile(r"(\w+)\[([^\]]*)\]")
+STRUCTURAL = ("type", "length", "only_old", "only_new", "order", "context")
 SIZES = re.compile(r"\[([^\]]*)\]")
 
 
@@ -67,13 +72,54 @@ def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], li
             for change in changes
         ]
     # Where structures differ, the cache has looked at no leaves. It has compared with the entry used last.
-    if any(change.new == LEAF for change in changes):
-        new = dict(zip(call.names, call.leaves, strict=True))
+    if any(change.kind in STRUCTURAL for change in changes):
+        entry = entries()[0]
+        old, new = leaf_texts(entry), dict(zip(call.names, call.leaves, strict=True))
         changes = [c._replace(new=leaf_text(new[c.path])) if c.new == LEAF and c.path in new else c for c in changes]
-    if any(change.old == LEAF for change in changes):
-        old = leaf_texts(entries()[0])
         changes = [c._replace(old=old[c.path]) if c.old == LEAF and c.path in old else c for c in changes]
+        rebuilt = tuple(change.path for change in changes if change.kind in ("type", "length"))
+        changes += [change for change in leaf_changes(entry, old, call) if not is_below(change.path, rebuilt)]
     return tuple(changes)
+
+
+def leaf_changes(entry: GuardEntry, texts: dict[str, str], call: GuardCall) -> Iterator[Change]:
+    """The leaves that an entry and a call both have, and that differ. No `==` of a class of the user's is asked."""
+    statics = iter(entry.statics)
+    program = entry.value
+    old = {
+        name: None if is_tensor else [next(statics)]
+        for name, is_tensor in zip(program.names, program.mask, strict=True)
+    }
+    for name, leaf, is_tensor in zip(call.names, call.leaves, call.mask, strict=True):
+        if name not in old:
+            continue
+        value = old[name]
+        if value is None and is_tensor:
+            runtime = runtime_of(leaf)
+            found = "" if runtime is None else str(runtime.describe(leaf))
+            if differ_in_facts(texts[name], found):
+                yield Change(name, texts[name], found, "tensor")
+        elif value is None or is_tensor:
+            yield Change(name, texts[name], leaf_text(leaf), "leaf")
+        elif class_of(leaf) is not class_of(value[0]) or (
+            id(class_of(leaf)) in PLAIN and not same_value(leaf, value[0])
+        ):
+            yield Change(name, texts[name], value_text(leaf), "static")
+
+
+def differ_in_facts(old: str, new: str) -> bool:
+    """Whether `float32[*, 3]` does not stand for a tensor like `float32[2, 4]`."""
+    facts = [FACTS.match(text) for text in (old, new)]
+    if facts[0] is None or facts[1] is None:
+        return False  # any tensor of its class will do
+    (dtype, sizes), (other, others) = facts[0].groups(), facts[1].groups()
+    pairs = list(zip(sizes.split(", "), others.split(", "), strict=False))
+    same_axes = len(sizes.split(", ")) == len(others.split(", "))
+    return not (dtype == other and same_axes and all(size in ("*", found) for size, found in pairs))
+
+
+def is_below(path: str, parents: tuple[str, ...]) -> bool:
+    return any(path == parent or path.startswith((f"{parent}[", f"{parent}.")) for parent in parents)
 
 
 def leaf_texts(entry: GuardEntry) -> dict[str, str]:
