@@ -142,7 +142,7 @@ def test_clearing_and_evicting_meanwhile() -> None:
             got = step(X, n)
             assert (got["y"] == X * n).all()
             assert got["n"] == n
-            step.graphs(), step.explain(X, 77), step.cache_info()
+            step.graphs(), step.explain(X, 77), step.explain([X], 77), step.cache_info()
 
     import warnings
 

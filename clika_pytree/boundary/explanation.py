@@ -72,8 +72,8 @@ def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], li
             for change in changes
         ]
     # Where structures differ, the cache has looked at no leaves. It has compared with the entry used last.
-    if any(change.kind in STRUCTURAL for change in changes):
-        entry = entries()[0]
+    known = entries() if any(change.kind in STRUCTURAL for change in changes) else []
+    for entry in known[:1]:  # another thread may have cleared them
         old, new = leaf_texts(entry), dict(zip(call.names, call.leaves, strict=True))
         changes = [c._replace(new=leaf_text(new[c.path])) if c.new == LEAF and c.path in new else c for c in changes]
         changes = [c._replace(old=old[c.path]) if c.old == LEAF and c.path in old else c for c in changes]
