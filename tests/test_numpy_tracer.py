@@ -189,7 +189,8 @@ def test_the_source_can_be_read():
     text = check(function, [x, w], [x[:1] * 2, w]).text()
     line = function.__code__.co_firstlineno + 1
     assert text.startswith(
-        "def graph(x0, x1):\n"
+        "def graph(tensors):\n"
+        "    x0, x1 = tensors\n"
         "    if x0.size < 32768:\n"
         "        return plain(x0, x1)\n"
         f"    n = rows(x0)  # test_numpy_tracer.py:{line}\n"

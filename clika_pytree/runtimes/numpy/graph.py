@@ -109,7 +109,7 @@ def unnamed(count: int) -> list[str]:
 
 
 # The names that the source has for other things.
-TAKEN = re.compile(r"np|plain|graph|rows|take|give|in_rows|[nki]|[vc][0-9]+|.*_k")
+TAKEN = re.compile(r"np|plain|graph|tensors|rows|take|give|in_rows|[nki]|[vc][0-9]+|.*_k")
 
 
 class Graph:
@@ -130,7 +130,7 @@ class Graph:
         facts = {index: Fact(tape.inputs[index], "C" if index in guarded else None) for index in sorted(tape.used)}
         sizes = tape.forced if tape.dynamic else all_sizes(tape)
         self.guards = Guards(facts, sizes, [Condition(e, value) for e, value in tape.conditions], tape.places)
-        self._function = self._compiled(source.names)
+        self.run: Callable[[Sequence[Any]], list[Any]] = self._compiled(source.names)
 
     def _compiled(self, names: dict[str, Any]) -> Any:
         """The generated function; its source is where a traceback looks for it."""
@@ -140,11 +140,6 @@ class Graph:
         linecache.cache[file] = (len(self._text), None, self._text.splitlines(True), file)
         weakref.finalize(self, linecache.cache.pop, file, None).atexit = False
         return space["graph"]
-
-    def run(self, tensors: Sequence[Any]) -> list[Any]:
-        """The results for these inputs."""
-        results: list[Any] = self._function(*tensors)
-        return results
 
     def text(self) -> str:
         """The source of the function that runs."""

@@ -126,7 +126,7 @@ def generators(roots: Iterable[Any], arrays: dict[int, Any]) -> Iterator[tuple[s
         seen.add(id(found))
         if isinstance(found, GENERATORS):
             yield name, found
-        elif isinstance(found, np.ndarray):
+        elif is_a(found, np.ndarray):
             arrays[id(found)] = found
         elif not isinstance(found, np.generic | str | bytes | int | float | type(None)):
             agenda.extend(within(name, found, names))

@@ -32,7 +32,8 @@ class Program:
     __slots__ = ("graph", "guards", "nodes", "run")
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.run = graph, graph.run
+        self.graph = graph
+        self.run: Any = graph.run
         self.guards: Guards = graph.guards
         self.nodes = len(graph.nodes)
 

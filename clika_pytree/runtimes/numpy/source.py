@@ -228,11 +228,15 @@ class Source:
             plainly.append(f"not in_rows({', '.join(graph.inputs[index].name for index in sorted(fused.rests))})")
         self.outputs = graph.names.outputs if graph.names is not None else None
         self.parts: list[str] = []
+        unpack = [f"    {arguments}{',' * (len(graph.inputs) == 1)} = tensors"] if graph.inputs else []
         if fused.better:
             guard = [f"    if {' or '.join(plainly)}:", f"        return plain({arguments})"] if plainly else []
-            self.add("graph", arguments, guard, fused, graph.outputs)
+            self.add("graph", "tensors", unpack + guard, fused, graph.outputs)
         if plainly or not fused.better:
-            self.add("plain" if fused.better else "graph", arguments, [], plain, graph.outputs)
+            if fused.better:
+                self.add("plain", arguments, [], plain, graph.outputs)
+            else:
+                self.add("graph", "tensors", unpack, plain, graph.outputs)
         self.names = {**space.objects, "give": give, "in_rows": in_rows, "rows": rows, "take": take}
 
     def add(self, name: str, arguments: str, head: list[str], writer: Writer, outputs: list[Any]) -> None:
