@@ -70,7 +70,8 @@ def test_a_call_is_bound_as_python_does(signature: str) -> None:
             for attempt in (cache.bind, cache.lookup):
                 with pytest.raises(TypeError) as caught:
                     attempt(args, kwargs)
-                assert str(caught.value) == str(error)
+                # From 3.13 on Python guesses what was meant.
+                assert str(caught.value) == str(error).partition(". Did you mean")[0]
                 assert type(caught.value) is TypeError
             continue
         call = cache.bind(args, kwargs)
