@@ -155,6 +155,31 @@ def test_g8_attrs():
     assert "Made" in text
 
 
+def test_g8_holding_tensors_is_said_before_all_else_where_there_are_graphs_already():
+    @dataclasses.dataclass
+    class State:
+        w: Any
+
+    compiled = cp.compile(lambda x, s: x + 1)
+    compiled(vector(), None)
+    with pytest.raises(cp.UnregisteredNodeError, match=r"^s is a State, .* at \.w would be constants"):
+        compiled(vector(), State(vector()))
+
+
+def test_a_tensor_of_a_library_without_a_runtime_is_said_to_need_one():
+    class Tensor:
+        shape, dtype, __hash__ = (3,), "float32", None
+
+        def __eq__(self, other: object) -> Any:
+            return [True]
+
+    text = refused(lambda x, s: x, vector(), s=Tensor(), error=cp.GuardError, path="s")
+    assert text.endswith(
+        "If it is a tensor, tell clika_pytree.register_runtime() of its library; else pass something "
+        "hashable in its place"
+    )
+
+
 def test_g8_the_compiled_callable_itself():
     with pytest.raises(cp.UnregisteredNodeError, match="Layer"):
         cp.compile(Layer(np.eye(3)))(vector())

@@ -72,7 +72,14 @@ impl<'py> Observation<'py> {
             if refuses_holders {
                 refuse_holder(leaf, &path, scope)?;
             }
-            let value = Static::of(leaf).map_err(|unusable| no_guard(leaf, unusable, &path()))?;
+            let value = match Static::of(leaf) {
+                Ok(value) => value,
+                Err(unusable) => {
+                    // Of two reasons to refuse it, the tensors that it holds come first, as they do where nothing is known.
+                    refuse_holder(leaf, &path, scope)?;
+                    return Err(no_guard(leaf, unusable, &path()));
+                }
+            };
             mixer.add(value.hash);
             statics.grow(value)?;
         }
@@ -102,15 +109,25 @@ fn no_guard(leaf: &Bound<'_, PyAny>, unusable: Unusable, path: &KeyPath) -> PyEr
         }
         Unusable::Raised(raised) => return raised,
     };
+    let way_out = if has_shape_and_dtype(leaf) {
+        "If it is a tensor, tell clika_pytree.register_runtime() of its library; else pass something hashable in its place"
+    } else {
+        "Pass something hashable in its place (a frozenset for a set, a frozen dataclass for an object), or register its \
+         class as a node"
+    };
     let message = format!(
-        "{} is {}, which can't be a guard: {reason}, so a later call can't be held against it. Pass something hashable in \
-         its place (a frozenset for a set, a frozen dataclass for an object), or register its class as a node",
+        "{} is {}, which can't be a guard: {reason}, so a later call can't be held against it. {way_out}",
         path.full().unwrap_or_default(),
         with_article(&class)
     );
     let error = error(py, Family::Guard, Some(path), &message);
     error.set_cause(py, cause);
     error
+}
+
+/// Whether a value looks like a tensor of a library that nobody has registered.
+fn has_shape_and_dtype(value: &Bound<'_, PyAny>) -> bool {
+    ["shape", "dtype"].iter().all(|name| value.get_type().hasattr(*name).unwrap_or(false))
 }
 
 /// Whether an exception of a hash or an equality is a word about the value, and not about the process.
