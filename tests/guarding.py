@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,11 +11,6 @@ import numpy as np
 
 from clika_pytree._native import GuardCache, set_runtime_resolver
 from clika_pytree.runtimes import runtime_of_type
-
-
-def without_address(value: Any) -> str:
-    """The repr of a value, the same in every process."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 class Runtime:

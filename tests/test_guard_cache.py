@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from guarding import Guards, Plain, Valued, are_one, array, cache_of, get, put, resolve, resolver, without_address
+from guarding import Guards, Plain, Valued, are_one, array, cache_of, get, put, resolve, resolver
 
 import clika_pytree as cp
 
@@ -110,12 +110,12 @@ ONE: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), APART, ids=without_address)
+@pytest.mark.parametrize(("first", "second"), APART)
 def test_what_differs_is_apart(first: Any, second: Any) -> None:
     assert not are_one(first, second)
 
 
-@pytest.mark.parametrize(("first", "second"), ONE, ids=without_address)
+@pytest.mark.parametrize(("first", "second"), ONE)
 def test_what_is_the_same_is_one(first: Any, second: Any) -> None:
     assert are_one(first, second)
 

@@ -62,7 +62,6 @@ A, B, C = array(2), array(2), array(2)
         (Traced(2), Traced(3), True),
         (Traced(2), Tensor(2), False),
     ],
-    ids=repr,
 )
 def test_tensors_are_told_apart_by_their_facts(first: Any, second: Any, one: bool) -> None:
     assert are_one(first, second) is one
