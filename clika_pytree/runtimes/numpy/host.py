@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import numpy as np
@@ -69,10 +70,10 @@ def from_host(host: Host, device: str) -> Any:
 def extension(name: str) -> Any:
     """A dtype of ml_dtypes."""
     try:
-        import ml_dtypes  # type: ignore[import-untyped, unused-ignore]
+        ml_dtypes = importlib.import_module("ml_dtypes")
     except ImportError as error:
         raise PyTreeValueError(f"numpy has the dtype {name} from the package ml_dtypes only: install it") from error
-    held: Any = vars(ml_dtypes).get(name)
+    held: Any = getattr(ml_dtypes, name, None)
     if held is None:
         raise PyTreeValueError(f"the package ml_dtypes {ml_dtypes.__version__} has no {name}: install a newer one")
     return np.dtype(held)
