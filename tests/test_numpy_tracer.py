@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import warnings
 from typing import Any
@@ -31,6 +32,20 @@ def test_an_array_is_an_array_while_it_is_recorded():
 
     check(function, *rows(2, 3))
     assert seen[:8] == [True, True, True, np.dtype(float), 2, True, 2, "<recorded array of float64, shape (2, 4)>"]
+
+
+@pytest.mark.parametrize("size", [3, 200])
+def test_an_array_beside_its_transpose_has_the_sizes_of_both(size):
+    def square(n: int) -> list[Any]:
+        return [np.arange(float(n * n)).reshape(n, n), np.linspace(0, 1, n * n).reshape(n, n)]
+
+    check(lambda x, y: [x + x.T, (x + y.T) * y - x.T], square(size), square(1), square(0), square(size + 1))
+    check(lambda x, y: [x + x.T], [np.ones((1, 4)), np.ones(2)], square(size))
+
+
+def test_a_copy_lies_in_memory_as_numpy_copies_it():
+    rows = np.arange(12.0).reshape(3, 4)
+    check(lambda x: [copy.copy(x), copy.deepcopy(x), x.copy()], [rows], [rows.T], [rows[::-1, ::2]])
 
 
 @pytest.mark.parametrize(

@@ -225,10 +225,10 @@ class Recorded:
         return self
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self.copy(order="K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self.copy(order="K")
 
     def __divmod__(self, other: Any) -> Any:
         return self.traced_tape.add("function", "divmod", divmod, (self, other), fresh=True)

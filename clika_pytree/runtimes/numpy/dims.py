@@ -57,6 +57,12 @@ class Assumed:
         """The size of two axes that are broadcast against each other, or None."""
         if not (of_input(a) and of_input(b)):
             return None
+        # What was assumed for an axis before it may hold for these: x + x.T says of each axis that it is the other.
+        a, b = self.find(a), self.find(b)
+        if a == b or b == 1:
+            return a
+        if a == 1:
+            return b
         m, n = first_size(a), first_size(b)
         if m == n:
             a, b = (b, a) if type(a) is int else (a, b)
