@@ -356,3 +356,31 @@ def test_a_warning_that_is_an_error_loses_nothing() -> None:
         assert (f(X, 7) == X * 7).all()
         assert (f(X, 8) == X * 8).all()
     assert f.cache_info() == (1, 9, 64, 9)
+
+
+def test_a_key_that_is_gone_from_a_large_dict_is_found_by_looking_at_each_key_a_few_times():
+    looks = 0
+
+    class Key:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Key) and other.number == self.number
+
+        def __hash__(self) -> int:
+            nonlocal looks
+            looks += 1
+            return hash(self.number)
+
+        def __repr__(self) -> str:
+            return f"Key({self.number})"
+
+    tree = {Key(number): np.ones(1) for number in range(400)}
+    first = crt.compile(lambda tree: len(tree))
+    first(tree)
+    fewer = {key: array for key, array in tree.items() if key.number != 7}
+    looks = 0
+    (change,) = first.explain(fewer).changes
+    assert (change.path, change.kind) == ("tree[<Key Key(7)>]", "only_old")
+    assert looks <= 10 * len(tree)

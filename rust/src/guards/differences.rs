@@ -1,12 +1,13 @@
 //! Why no entry is right for a call: where it differs from the closest one.
 
+use hashbrown::HashSet;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::call::Call;
 use super::entry::GuardEntry;
 use super::guard::Guard;
-use crate::errors::{show, text_of};
+use crate::errors::{no_memory, show, text_of};
 use crate::ffi::{self, RefVec, tuple_of};
 use crate::limits::{Grow, gathered, write};
 use crate::spec::{Graph, Names, key_text};
@@ -167,11 +168,12 @@ impl Differences {
             return Ok(Some("context"));
         }
         let (our_keys, their_keys) = (slots(old, ours)?, slots(new, theirs)?);
-        let is_in = |key: &Py<PyAny>, keys: &[Py<PyAny>]| keys.iter().any(|other| same_value(py, key, other));
+        let (our_keys, their_keys) = (tokens_of(py, &our_keys)?, tokens_of(py, &their_keys)?);
+        let (ours_at, theirs_at) = (set_of(&our_keys)?, set_of(&their_keys)?);
         let mut differs = false;
         let children = old.children_of(one).collect::<Vec<_>>();
         for (child, key) in our_keys.iter().enumerate() {
-            if is_in(key, &their_keys) {
+            if theirs_at.contains(key) {
                 continue;
             }
             let text = node_text(py, old, children[child]);
@@ -180,7 +182,7 @@ impl Differences {
         }
         let children = new.children_of(other).collect::<Vec<_>>();
         for (child, key) in their_keys.iter().enumerate() {
-            if is_in(key, &our_keys) {
+            if ours_at.contains(key) {
                 continue;
             }
             let text = node_text(py, new, children[child]);
@@ -190,8 +192,7 @@ impl Differences {
         if differs {
             return Ok(Some("keys"));
         }
-        let same_order = our_keys.iter().zip(&their_keys).all(|(ours, theirs)| same_value(py, ours, theirs));
-        Ok((!same_order).then_some("order"))
+        Ok((our_keys != their_keys).then_some("order"))
     }
 }
 
@@ -248,12 +249,29 @@ fn same_slot(py: Python<'_>, (old, ours): (&Graph, &Node), (new, theirs): (&Grap
 }
 
 fn same_value(py: Python<'_>, ours: &Py<PyAny>, theirs: &Py<PyAny>) -> bool {
-    if ours.is(theirs) {
-        return true;
+    ours.is(theirs) || token_of(py, ours) == token_of(py, theirs)
+}
+
+/// Stands for a value among others: class and hash, or the address of what has no hash.
+type Token = (usize, Option<u64>);
+
+fn token_of(py: Python<'_>, value: &Py<PyAny>) -> Token {
+    let value = value.bind(py);
+    match values::hash(value) {
+        Ok(hash) => (ffi::address_of(&value.get_type()), Some(hash)),
+        Err(_) => (value.as_ptr() as usize, None),
     }
-    let (ours, theirs) = (ours.bind(py), theirs.bind(py));
-    let same_hash = || Some(values::hash(ours).ok()? == values::hash(theirs).ok()?);
-    ours.get_type().is(theirs.get_type()) && same_hash() == Some(true)
+}
+
+fn tokens_of(py: Python<'_>, keys: &[Py<PyAny>]) -> PyResult<Vec<Token>> {
+    gathered(keys.iter().map(|key| token_of(py, key)))
+}
+
+fn set_of(tokens: &[Token]) -> PyResult<HashSet<Token>> {
+    let mut set = HashSet::new();
+    set.try_reserve(tokens.len()).map_err(no_memory)?;
+    set.extend(tokens);
+    Ok(set)
 }
 
 fn has_same_structure(old: &Graph, new: &Graph) -> bool {
