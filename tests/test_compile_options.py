@@ -118,3 +118,43 @@ def test_nothing_warns() -> None:
         for n in range(7):
             importable(np.ones(n))
     importable.clear()
+
+
+def test_a_deep_copy_of_a_compiled_method_belongs_to_the_copy_of_its_object():
+    class Linear:
+        def __init__(self) -> None:
+            self.w = np.ones(2)
+            self.forward = crt.compile(self.apply)
+
+        def apply(self, x: Any) -> Any:
+            return x * self.w
+
+        @crt.compile
+        def method(self, x: Any) -> Any:
+            return x * self.w
+
+    crt.register_pytree_node(
+        Linear, lambda linear: ((linear.w,), None, ("w",)), lambda children, _: rebuilt(Linear, children)
+    )
+
+    def rebuilt(cls: Any, children: Any) -> Any:
+        linear = cls.__new__(cls)
+        linear.w = children[0]
+        return linear
+
+    try:
+        linear, x = Linear(), np.arange(2.0)
+        linear.forward(x)
+        for twin in (copy.deepcopy(linear), copy.deepcopy([linear.forward, linear])[1]):
+            twin.w = np.full(2, 10.0)
+            assert twin.forward(x)[1] == twin.method(x)[1] == 10
+            assert linear.forward(x)[1] == linear.method(x)[1] == 1
+        bound = linear.method
+        assert copy.copy(bound).__self__ is linear
+        assert copy.copy(bound)(x)[1] == 1
+        twin = copy.deepcopy(bound)
+        assert twin.__self__ is not linear
+        assert twin.__func__ is bound.__func__
+        assert twin(x)[1] == 1
+    finally:
+        crt.unregister_pytree_node(Linear)

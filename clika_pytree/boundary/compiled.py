@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import types
@@ -234,6 +235,16 @@ class CompiledPartial(Compiled[P, R]):
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         return self._explained(*self._completed(args, kwargs))
 
+    def __deepcopy__(self, memo: Any) -> CompiledPartial[P, R]:
+        # Its arguments are copied with what holds them: the copy of a model computes with its own weights.
+        target = self._target
+        twin = type(self)(target, self._options)
+        memo[id(self)] = twin
+        leading, keywords = copy.deepcopy((target.leading, target.keywords), memo)
+        twin._target = target._replace(leading=leading, keywords=keywords)
+        twin._on_miss = self._on_miss
+        return twin
+
 
 class Bound(functools.partial[Any]):
     # A method of one object, which looks like the method. A partial adds less to a call than a class of ours would.
@@ -257,6 +268,12 @@ class Bound(functools.partial[Any]):
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         return self.__func__.explain(*self.args, *args, **kwargs)
+
+    def __copy__(self) -> Bound:
+        return Bound(self.func, self.__self__)
+
+    def __deepcopy__(self, memo: Any) -> Bound:
+        return Bound(self.func, copy.deepcopy(self.__self__, memo))
 
     def __repr__(self) -> str:
         return f"<bound {self.func!r} of {described(self.__self__)}>"
