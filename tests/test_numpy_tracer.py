@@ -43,6 +43,13 @@ def test_an_array_beside_its_transpose_has_the_sizes_of_both(size):
     check(lambda x, y: [x + x.T], [np.ones((1, 4)), np.ones(2)], square(size))
 
 
+@pytest.mark.parametrize("split", [np.split, np.array_split, np.vsplit])
+def test_a_size_that_says_how_many_results_there_are_is_a_guard(split):
+    graph = check(lambda x: split(x, x.shape[0]), *rows(3))
+    assert list(graph.guards.sizes) == [(0, 0)]
+    check(lambda x: split(x, 2), *rows(2, 4, 6))
+
+
 def test_a_copy_lies_in_memory_as_numpy_copies_it():
     rows = np.arange(12.0).reshape(3, 4)
     check(lambda x: [copy.copy(x), copy.deepcopy(x), x.copy()], [rows], [rows.T], [rows[::-1, ::2]])

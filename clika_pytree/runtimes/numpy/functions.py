@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ from clika_pytree.wording import class_of
 
 from .array import Recorded, has_tensor
 from .refusals import needs_value, refusal
+from .sizes import Size
 from .tape import real
 
 if TYPE_CHECKING:
@@ -79,6 +81,8 @@ BY_ARRAY = {
 }
 # Functions whose number of results or of axes depends on sizes.
 SHAPED = {"cross", "histogramdd", "squeeze", "unstack"}
+# Functions that give as many results as they are told to.
+SPLITS = {"array_split", "dsplit", "hsplit", "split", "vsplit"}
 
 
 def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -103,6 +107,11 @@ def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwa
     return tuple(item if given is None else given for given, item in zip(out, result, strict=True))
 
 
+def counted(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes as the numbers that they are, which the graph is then for."""
+    return tuple([operator.index(arg) if type(arg) is Size else arg for arg in args])
+
+
 def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Record a call of an array function."""
     name = function.__name__
@@ -121,6 +130,8 @@ def call_function(tape: Tape, function: Any, args: tuple[Any, ...], kwargs: dict
         )
     if function in SHARED_MEMORY:
         raise needs_value(f"np.{name}()")
+    if name in SPLITS and is_numpys(function):
+        args, kwargs = counted(args), dict(zip(kwargs, counted(tuple(kwargs.values())), strict=True))
     if name in SHAPED and (
         name != "squeeze" or not ((len(args) > 1 and args[1] is not None) or kwargs.get("axis") is not None)
     ):
