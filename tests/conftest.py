@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -16,3 +17,12 @@ def small_heap() -> Iterator[None]:
     yield
     gc.unfreeze()
     gc.collect()
+
+
+@pytest.fixture
+def taking_turns() -> Iterator[None]:
+    """Threads take turns after each microsecond, where they do after five milliseconds."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)

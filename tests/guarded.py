@@ -22,6 +22,19 @@ def alike(a: Any, b: Any) -> bool:
     return structure == other and all(map(same, leaves, others))
 
 
+def counts(compiled: Any) -> tuple[int, int]:
+    """The hits and misses of a compiled function."""
+    info = compiled.cache_info()
+    return info.hits, info.misses
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Two trees without a difference; what differs is what the failure shows."""
+    differences = cp.tree_diff(a, b, leaves=True)
+    assert not differences, differences
+    return True
+
+
 def graphs(compiled: Any) -> int:
     """How many there are; none was thrown away."""
     info = compiled.cache_info()

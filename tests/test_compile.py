@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from guarded import counts, equal
 
 import clika_pytree as crt
 
@@ -28,17 +29,6 @@ class Layer:
 
 
 X = np.arange(6.0).reshape(2, 3)
-
-
-def counts(compiled: Any) -> tuple[int, int]:
-    info = compiled.cache_info()
-    return info.hits, info.misses
-
-
-def equal(a: Any, b: Any) -> bool:
-    differences = crt.tree_diff(a, b, leaves=True)
-    assert not differences, differences
-    return True
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

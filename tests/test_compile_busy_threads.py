@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,6 @@ import pytest
 import clika_pytree as cp
 
 THREADS = 8
-
-
-@pytest.fixture
-def taking_turns() -> Iterator[None]:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
 
 
 def together(*bodies: Callable[[], Any]) -> list[Any]:

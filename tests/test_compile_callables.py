@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guarded import equal
 
 import clika_pytree as crt
 
 X = np.arange(6.0).reshape(2, 3)
-
-
-def equal(a: Any, b: Any) -> bool:
-    differences = crt.tree_diff(a, b, leaves=True)
-    assert not differences, differences
-    return True
 
 
 @crt.register_dataclass

@@ -9,21 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guarded import counts, equal
 
 import clika_pytree as crt
 
 X = np.arange(6.0).reshape(2, 3)
-
-
-def counts(compiled: Any) -> tuple[int, int]:
-    info = compiled.cache_info()
-    return info.hits, info.misses
-
-
-def equal(a: Any, b: Any) -> bool:
-    differences = crt.tree_diff(a, b, leaves=True)
-    assert not differences, differences
-    return True
 
 
 @pytest.mark.parametrize(

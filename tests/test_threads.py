@@ -6,10 +6,9 @@ import gc
 import itertools
 import operator
 import pickle
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,14 +19,6 @@ from helpers import registered
 import clika_pytree as cp
 
 THREADS = 16
-
-
-@pytest.fixture
-def taking_turns() -> Iterator[None]:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
 
 
 def own_class(number: int) -> type:

@@ -13,9 +13,10 @@ import numpy as np
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
+from . import sizes
 from .kinds import is_a
 from .refusals import needs_value, refusal
-from .sizes import Size
+from .sizes import COMPARISONS, UNARY, Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,24 +26,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# The operators of Python, as they are written.
-BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-}
-COMPARISONS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">="}
-UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
+# The operators of Python, as they are written: those of sizes, and one more.
+BINARY = {**sizes.BINARY, "matmul": "@"}
 # Methods that give memory of their own, whatever they are called with but `out=`.
 FRESH = {
     *("all", "any", "argmax", "argmin", "argpartition", "argsort", "copy", "cumprod", "cumsum", "dot"),

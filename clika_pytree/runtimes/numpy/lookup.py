@@ -9,9 +9,10 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .array import ATTRIBUTES, BINARY, COMPARISONS, FRESH, SHARING, UNARY, WRITING, MethodCall
+from .array import ATTRIBUTES, BINARY, FRESH, SHARING, WRITING, MethodCall
 from .functions import FILES
 from .namespace import MAKERS
+from .sizes import COMPARISONS, UNARY
 
 if TYPE_CHECKING:
     from typing import Any
