@@ -31,6 +31,7 @@ __all__ += pytree.__all__
 # Where runtimes meet trees. These names are not in `__all__`, as some of them hide builtins.
 BOUNDARIES = {
     "boundary": (
+        "FileFormatError",
         "GuardCache",
         "GuardError",
         "MissError",
@@ -38,6 +39,9 @@ BOUNDARIES = {
         "UnregisteredNodeError",
         "compile",
         "eval",
+        "inspect",
+        "load",
+        "save",
         "trace",
     ),
     "runtimes": ("register_runtime",),
@@ -45,6 +49,7 @@ BOUNDARIES = {
 }
 
 if TYPE_CHECKING:
+    from .boundary import FileFormatError as FileFormatError
     from .boundary import GuardCache as GuardCache
     from .boundary import GuardError as GuardError
     from .boundary import MissError as MissError
@@ -52,6 +57,9 @@ if TYPE_CHECKING:
     from .boundary import UnregisteredNodeError as UnregisteredNodeError
     from .boundary import compile as compile
     from .boundary import eval as eval
+    from .boundary import inspect as inspect
+    from .boundary import load as load
+    from .boundary import save as save
     from .boundary import trace as trace
     from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
     from .runtimes import register_runtime as register_runtime

@@ -46,16 +46,20 @@ def treespec_dumps(spec: TreeSpec) -> str:
     """
     import json
 
-    from .spec_json import written_nodes
-
     if not isinstance(spec, TreeSpec):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PyTreeTypeError(f"treespec_dumps() expects a TreeSpec, got {described(spec)}; tree_structure() makes one")
-    document = {
+    return json.dumps(written_document(spec), separators=(",", ":"))
+
+
+def written_document(spec: TreeSpec, caller: str = "treespec_dumps()") -> dict[str, Any]:
+    """What `treespec_dumps` writes, before it is text; `caller` is the function that errors name."""
+    from .spec_json import written_nodes
+
+    return {
         "version": SERIALIZATION_PROTOCOL,
         "none_is_leaf": spec.none_is_leaf,
-        "nodes": written_nodes(spec),
+        "nodes": written_nodes(spec, caller),
     }
-    return json.dumps(document, separators=(",", ":"))
 
 
 def treespec_loads(text: str, namespace: Namespace = "") -> TreeSpec:
@@ -85,16 +89,23 @@ def treespec_loads(text: str, namespace: Namespace = "") -> TreeSpec:
         >>> pytree.treespec_loads('[1, {"type": null, "context": null, "children_spec": []}]')
         TreeSpec(*)
     """
-    from .plain_values import Refused, exactly
-    from .spec_builder import Builder
-    from .spec_json import read_node
+    from .plain_values import exactly
     from .torch_json import read_torch
 
     document = parse(text)
     if exactly(document, list):
         return read_torch(document, namespace)
-    check_document(document)
-    builder = Builder("treespec_loads()", namespace, document["none_is_leaf"])
+    return read_document(document, namespace)
+
+
+def read_document(document: Any, namespace: Namespace, caller: str = "treespec_loads()") -> TreeSpec:
+    """The structure of a document; `caller` is the function that errors name."""
+    from .plain_values import Refused
+    from .spec_builder import Builder
+    from .spec_json import read_node
+
+    check_document(document, caller)
+    builder = Builder(caller, namespace, document["none_is_leaf"])
     number = 0
     try:
         for number, item in enumerate(document["nodes"]):  # noqa: B007
@@ -102,7 +113,7 @@ def treespec_loads(text: str, namespace: Namespace = "") -> TreeSpec:
         number += 1
         return builder.finish()
     except Refused as refusal:
-        message = f"treespec_loads() can't read node {number} of the text, {{place}}: {refusal}"
+        message = f"{caller} can't read node {number} of the text, {{place}}: {refusal}"
         raise builder.place.error(message) from None
 
 
@@ -120,22 +131,22 @@ def parse(text: Any) -> Any:
         raise PyTreeValueError(f"treespec_loads() can't read the text: {refusal}") from None
 
 
-def check_document(document: Any) -> None:
+def check_document(document: Any, caller: str) -> None:
     """Refuse what is no document of a version we know."""
     from .plain_values import exactly
 
     version: Any = document.get("version") if exactly(document, dict) else None
     if not exactly(version, int) or version < 1:
         raise PyTreeValueError(
-            'treespec_loads() expects what treespec_dumps() wrote, got JSON without a "version"; '
+            f'{caller} expects what treespec_dumps() wrote, got JSON without a "version"; '
             "is it the text of something else?"
         )
     if version > SERIALIZATION_PROTOCOL:
         raise PyTreeValueError(
-            f"treespec_loads() reads versions up to {SERIALIZATION_PROTOCOL}, and the text has version {version}: "
+            f"{caller} reads versions up to {SERIALIZATION_PROTOCOL}, and the text has version {version}: "
             "upgrade clika_pytree"
         )
     if document.keys() != {"version", "none_is_leaf", "nodes"}:
-        raise PyTreeValueError("treespec_loads() got a damaged text: its members are others than those of its version")
+        raise PyTreeValueError(f"{caller} got a damaged text: its members are others than those of its version")
     if not exactly(document["none_is_leaf"], bool) or not exactly(document["nodes"], list):
-        raise PyTreeValueError("treespec_loads() got a damaged text: none_is_leaf or nodes has another type")
+        raise PyTreeValueError(f"{caller} got a damaged text: none_is_leaf or nodes has another type")

@@ -45,7 +45,7 @@ __all__: list[str] = []
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def written_nodes(spec: TreeSpec) -> list[Any]:
+def written_nodes(spec: TreeSpec, caller: str) -> list[Any]:
     """The list of nodes of a structure."""
     place = Place()
     items: list[Any] = []
@@ -57,7 +57,7 @@ def written_nodes(spec: TreeSpec) -> list[Any]:
         try:
             item = written_node(place, node)
         except Refused as refusal:
-            message = f"treespec_dumps() can't write the {node.name()} {{place}}: {refusal}"
+            message = f"{caller} can't write the {node.name()} {{place}}: {refusal}"
             raise place.error(message) from None
         if node.order is not None:
             item["order"] = node.order

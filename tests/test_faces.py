@@ -20,14 +20,19 @@ from clika_pytree import _native, aliases, one_level, pytree
 
 PACKAGE = Path(clika_pytree.__file__).parent
 INTERNAL = {
+    "FileFormatError",
+    "FileWriter",
     "GuardCache",
     "GuardCall",
     "GuardEntry",
     "GuardError",
+    "MappedFile",
     "Registration",
+    "TensorFile",
     "TreeIter",
     "UnregisteredNodeError",
     "build_profile",
+    "encode_header",
     "forget_runtimes",
     "lookup",
     "register",

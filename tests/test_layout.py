@@ -19,12 +19,15 @@ ROOMS = [
     "spec",
     "walk",
     "guards",
+    "files",
     "python",
     "faults",
 ]
 UNSAFE = {
     "faults.rs",
     "ffi/mod.rs",
+    "files/buffers.rs",
+    "files/mapping.rs",
     "walk/agenda.rs",
     "walk/cursor.rs",
     "walk/dive.rs",

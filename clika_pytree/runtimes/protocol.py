@@ -9,6 +9,8 @@ from clika_pytree._native import PyTreeTypeError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
+from .file_dtypes import FILE_DTYPES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
     from os import PathLike
@@ -216,8 +218,13 @@ class Runtime(ABC):
         if self.lazy:
             raise self.cannot("wait for its tensors")
 
+    def stored_as(self, x: Any, /) -> tuple[str, tuple[int, ...]]:
+        """What a file calls the dtype of a tensor, or its own name for one that no file has; and the shape."""
+        spec = self.describe(x)
+        return FILE_DTYPES.get(spec.dtype, spec.dtype), tuple(spec.shape)
+
     def to_host(self, x: Any, /) -> Host:
-        """The elements of a tensor."""
+        """The elements of a tensor, of the dtype and shape that `stored_as` says."""
         raise self.cannot("hand out the elements of its tensors")
 
     def from_host(self, host: Host, device: str, /) -> Any:

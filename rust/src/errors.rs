@@ -28,6 +28,7 @@ pub(crate) enum Family {
     Context,
     Guard,
     UnregisteredNode,
+    FileFormat,
 }
 
 struct Member {
@@ -36,7 +37,7 @@ struct Member {
     doc: &'static str,
 }
 
-const MEMBERS: [Member; 12] = [
+const MEMBERS: [Member; 13] = [
     Member {
         family: Family::Base,
         name: "PyTreeError",
@@ -81,6 +82,11 @@ const MEMBERS: [Member; 12] = [
         name: "UnregisteredNodeError",
         doc: "An argument that holds tensors and whose class is not registered, so that they would be constants of the graph.",
     },
+    Member {
+        family: Family::FileFormat,
+        name: "FileFormatError",
+        doc: "A file that is not what `load` reads: damaged, cut short, of another kind, or of a newer version.",
+    },
 ];
 
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
@@ -94,7 +100,7 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
                 Family::Base => PyTuple::new(py, [py.get_type::<PyException>()])?,
                 Family::Value => PyTuple::new(py, [made_already(Family::Base), py.get_type::<PyValueError>()])?,
                 Family::Type => PyTuple::new(py, [made_already(Family::Base), py.get_type::<PyTypeError>()])?,
-                Family::Structure | Family::Circular | Family::KeyOrder | Family::Registration => {
+                Family::Structure | Family::Circular | Family::KeyOrder | Family::Registration | Family::FileFormat => {
                     PyTuple::new(py, [made_already(Family::Value)])?
                 }
                 Family::LeafCount => PyTuple::new(py, [made_already(Family::Structure)])?,

@@ -12,6 +12,7 @@
 //! - [`spec`]: a structure with its Python objects.
 //! - [`walk`]: taking trees apart and putting them together.
 //! - [`guards`]: which of the things made for calls is right for a call.
+//! - [`files`]: files of tensors, read strictly and written whole.
 //! - [`python`]: the functions and classes that Python sees.
 //! - `faults`: what the sanitizers have to catch, in their builds alone.
 
@@ -22,6 +23,7 @@ mod errors;
 #[cfg(feature = "faults")]
 mod faults;
 mod ffi;
+mod files;
 mod guards;
 mod keys;
 mod limits;
@@ -40,6 +42,8 @@ mod _native {
     #[cfg(feature = "faults")]
     #[pymodule_export]
     use crate::faults::commit_fault;
+    #[pymodule_export]
+    use crate::files::{FileWriter, MappedFile, TensorFile, encode_header};
     #[pymodule_export]
     use crate::guards::{Call, GuardCache, GuardEntry, forget_runtimes, runtime_of, set_runtime_resolver};
     #[pymodule_export]

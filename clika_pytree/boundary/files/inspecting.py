@@ -1,0 +1,123 @@
+"""`inspect`: what is in a file, without its tensors."""
+
+from __future__ import annotations
+
+from clika_pytree._native import TreeSpec
+from clika_pytree.inspection.flat_tree import FlatTree
+from clika_pytree.inspection.summary import Survey
+from clika_pytree.inspection.table import TreeSummary, bytes_text, counted
+from clika_pytree.treespecs import treespec_dict, treespec_leaf
+from clika_pytree.typing import TYPE_CHECKING
+
+from .document import KEY, read_structure
+from .opened import open_files
+from .saving import path_of
+from .stand_ins import StoredTensor
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import Any
+
+    from clika_pytree.typing import Namespace
+
+    from .opened import Opened
+
+__all__ = ["FileSummary", "inspect"]
+
+
+class FileSummary:
+    """What is in a file; printed, it is a table.
+
+    Attributes:
+        path: The file or index.
+        kind: `"tree"` for a tree, `"dict"` for a flat dict of tensors.
+        structure: The TreeSpec of what `load` gives; dicts stand for classes that this process does not have.
+        tensors: The tensors in the order of the file, with `name`, `dtype`, `shape` and `nbytes`.
+        ties: For every name of a tensor that is there under another name, too, that other name.
+        metadata: The texts that other programs left in the file.
+        file_bytes: The size of the file or files.
+        table: The TreeSummary.
+    """
+
+    def __init__(
+        self, opened: Opened, structure: TreeSpec, table: TreeSummary, tensors: list[StoredTensor], ties: dict[str, str]
+    ) -> None:
+        self.path, self.structure, self.table, self.tensors, self.ties = opened.name, structure, table, tensors, ties
+        self.kind = "dict" if opened.document is None else opened.document.kind
+        self.metadata = {key: text for key, text in opened.metadata.items() if key != KEY}
+        self.files = len(opened.files)
+        self.file_bytes = sum(file.size for _, file in opened.files)
+
+    def __repr__(self) -> str:
+        what = "a tree" if self.kind == "tree" else "a dict of tensors"
+        where = f", {self.files} files" if self.files > 1 else ""
+        lines = [f"{self.path}: {what}{where}, {bytes_text(self.file_bytes)}", repr(self.table)]
+        if self.ties:
+            lines.append(f"{counted(len(self.ties), 'name', 'names')} of tensors that have another name, too")
+        return "\n".join(lines)
+
+
+def inspect(path: str | PathLike[str], *, max_rows: int | None = 50, namespace: Namespace = "") -> FileSummary:
+    """What is in a file of tensors, from its header alone.
+
+    Args:
+        path: The file; or an index of several files, or a folder with one of these in it.
+        max_rows: How many lines the table has at most; None for all.
+        namespace: The name, or tuple of names, in which registered classes are looked up before the global ones.
+
+    Returns:
+        A `FileSummary`, which prints as a table of paths, shapes, dtypes and bytes.
+
+    Raises:
+        FileFormatError: (a `ValueError`) the file is damaged, of another kind, or of a newer version.
+        OSError: The file could not be read.
+
+    Example:
+        >>> import numpy as np
+        >>> import clika_pytree as crt
+        >>> path = getfixture("tmp_path") / "state.safetensors"
+        >>> crt.save({"layers": [{"w": np.ones((2, 3)), "b": np.zeros(3)}] * 4}, path)
+        >>> crt.inspect(path).tensors[0].name
+        "['layers'][0]['w']"
+    """
+    name, place = path_of("inspect()", path)
+    opened = open_files(place, name)
+    stored = {entry[0]: StoredTensor(*entry[:3], entry[4]) for entry in opened.entries.values()}
+    structure, leaves, ties = contents(opened, stored, namespace)
+    tree = FlatTree.of(structure)
+    tree.leaves = leaves
+    table = summary_of(tree, max_rows)
+    return FileSummary(opened, structure, table, [*stored.values()], ties)
+
+
+def contents(
+    opened: Opened, stored: dict[str, StoredTensor], namespace: Namespace
+) -> tuple[TreeSpec, list[Any], dict[str, str]]:
+    """The structure, the leaves, and the ties by name."""
+    document = opened.document
+    if document is not None and document.kind == "tree":
+        structure = read_structure(opened.name, document.structure, namespace, "dict")
+        names = opened.leaves
+        leaves: list[Any] = []
+        for number, name in enumerate(names):
+            if number in document.ties:
+                leaves.append(leaves[document.ties[number]])
+            else:
+                leaves.append(document.values[number] if number in document.values else stored[name])
+        return structure, leaves, {names[leaf]: names[first] for leaf, first in document.ties.items()}
+    items: dict[str, Any] = dict(stored)
+    if document is not None:
+        rest = iter(stored.items())
+        values = {place: (key, value) for place, key, value in document.values}
+        items = dict(values[n] if n in values else next(rest) for n in range(len(stored) + len(values)))
+        items |= {later: items[first] for later, first in document.ties.items()}
+    structure = treespec_dict({key: treespec_leaf() for key in items})
+    return structure, [*items.values()], {} if document is None else document.ties
+
+
+def summary_of(tree: FlatTree, max_rows: int | None) -> TreeSummary:
+    from itertools import islice
+
+    survey = Survey(tree)
+    rows = tuple(islice(survey.rows(), max_rows))
+    return TreeSummary(rows, survey.num_rows() - len(rows), len(tree.leaves), survey.totals)

@@ -1,0 +1,196 @@
+"""`load`: the tree of a file."""
+
+from __future__ import annotations
+
+import sys
+
+from clika_pytree._native import FileFormatError, PyTreeTypeError, PyTreeValueError, runtime_of, tree_leaves
+from clika_pytree.registration import described
+from clika_pytree.runtimes import runtime_named
+from clika_pytree.runtimes.protocol import Host
+from clika_pytree.typing import TYPE_CHECKING
+
+from .document import read_structure
+from .opened import open_files
+from .progress import check_progress, reporting
+from .saving import path_of
+from .selection import selected
+from .stand_ins import NotLoaded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from typing import Any, Literal
+
+    from clika_pytree.runtimes.protocol import Runtime
+    from clika_pytree.typing import Namespace
+
+    from .opened import Entry, Opened
+    from .progress import Progress
+    from .selection import Only
+
+__all__ = ["load"]
+
+# Windows replaces no file that is mapped.
+MAPPED = sys.platform != "win32"
+
+
+def load(
+    path: str | PathLike[str],
+    device: str = "cpu",
+    *,
+    like: Any = None,
+    only: Only = None,
+    mmap: bool = MAPPED,
+    runtime: str | Runtime | None = None,
+    unknown: Literal["error", "dict"] = "error",
+    progress: Progress = None,
+    namespace: Namespace = "",
+) -> Any:
+    """Read the tree that `save` wrote, or the dict of tensors that another library wrote as safetensors.
+
+    The whole header is checked before a tensor is made. Nothing is imported and no code of the file runs; it may come
+    from a stranger. Classes are found among the registrations, namedtuple classes in the loaded modules.
+
+    Mapped, a file of any size is loaded at once: its elements are read when they are looked at, and what is written to
+    a tensor stays in this process. Replacing the file, as `save` does, leaves loaded tensors as they are; cutting it or
+    writing into it does not.
+
+    Args:
+        path: The file; or an index of several files, or a folder with one of these in it.
+        device: Where the tensors are to be.
+        like: A tree of tensors, or of objects with a shape and a dtype. The file must have its structure, shapes and
+            dtypes.
+        only: What to load, by the beginning of the key path (`"['encoder']"`), in a flat dict by the beginning of the
+            key (`"encoder"` stands for `"encoder.w"`, too); or a function that is asked for every name. In a tree a
+            `NotLoaded` stands for every other tensor; of a flat dict the rest is left out.
+        mmap: Whether to map the file rather than to read it.
+        runtime: The name of the runtime whose tensors are made, or the runtime; without it, that of `like`, and numpy.
+        unknown: What to do with classes that this process does not have: "error", or "dict" for a dict of the children.
+        progress: True for a bar (where tqdm is installed), or a function that is called with the bytes done and in all.
+        namespace: The name, or tuple of names, in which registered classes are looked up before the global ones.
+
+    Returns:
+        The tree. A tensor that stood at several places is one object.
+
+    Raises:
+        FileFormatError: (a `ValueError`) the file is damaged, of another kind, of a newer version, or holds classes
+            that this process does not have.
+        StructureError: (a `ValueError`) the file does not fit `like`; the message lists every difference.
+        PyTreeTypeError: (a `TypeError`) the runtime has no tensors of a dtype in the file.
+        PyTreeValueError: (a `ValueError`) nothing in the file is what `only` asks for.
+        OSError: The file could not be read.
+
+    Example:
+        >>> import numpy as np
+        >>> import clika_pytree as crt
+        >>> path = getfixture("tmp_path") / "state.safetensors"
+        >>> crt.save({"layer.w": np.ones(2), "layer.b": np.zeros(2), "step": 3}, path)
+        >>> crt.load(path, only="layer")
+        {'layer.w': array([1., 1.]), 'layer.b': array([0., 0.])}
+    """
+    name, place = path_of("load()", path)
+    check_progress("load()", progress)
+    if unknown not in ("error", "dict"):
+        raise PyTreeTypeError(f'load() expects "error" or "dict" as unknown, got {described(unknown)}')
+    if type(device) is not str:
+        raise PyTreeTypeError(f"load() expects the name of a device, got {described(device)}")
+    opened = open_files(place, name)
+    chosen = runtime_for(runtime, like, namespace)
+    document = opened.document
+    spec = None
+    if document is not None and document.kind == "tree":
+        spec = read_structure(name, document.structure, namespace, unknown)
+    if like is not None:
+        from .likeness import check_like
+
+        check_like(opened, spec, like, namespace)
+    wanted = selected(opened, only)
+    total = sum(opened.entries[entry][4] for entry in wanted)
+    with reporting(progress, total, "load") as report:
+        tensors = tensors_of(opened, wanted, Making(chosen, device, mmap, report))
+    return tree_of(opened, spec, tensors) if spec is not None else dict_of(opened, tensors, only)
+
+
+def runtime_for(runtime: Any, like: Any, namespace: Namespace) -> Runtime:
+    if runtime is not None:
+        return runtime_named("load()", runtime)
+    if like is not None:
+        for leaf in tree_leaves(like, namespace=namespace):
+            found: Runtime | None = runtime_of(leaf)
+            if found is not None and found.name != "numpy":
+                return found
+    return runtime_named("load()", "numpy")
+
+
+class Making:
+    """How the tensors are made."""
+
+    def __init__(self, runtime: Runtime, device: str, mapped: bool, report: Callable[[int], object] | None) -> None:
+        self.runtime, self.device, self.mapped, self.report = runtime, device, mapped, report
+        self.memories: dict[int, Any] = {}
+
+    def memory(self, opened: Opened, entry: Entry) -> Any:
+        """The bytes of a tensor."""
+        _, _, _, start, nbytes, number = entry
+        place, file = opened.files[number]
+        if self.mapped:
+            whole = self.memories.get(number)
+            if whole is None:
+                whole = self.memories[number] = memoryview(file.map(place))
+            return whole[start : start + nbytes]
+        import numpy as np
+
+        memory = np.empty(nbytes, np.uint8)
+        file.read_into(memory, start, place)
+        return memory
+
+
+def tensors_of(opened: Opened, wanted: list[str], making: Making) -> dict[str, Any]:
+    """The tensors by name; a tie of a flat dict is the tensor that it is tied to."""
+    document = opened.document
+    ties: Any = document.ties if document is not None and document.kind == "dict" else {}
+    tensors: dict[str, Any] = {}
+    from_host, report = making.runtime.from_host, making.report
+    for name in wanted:
+        entry = opened.entries[name]
+        first = ties.get(name)
+        if first in tensors:
+            tensors[name] = tensors[first]
+        else:
+            try:
+                tensors[name] = from_host(Host(entry[1], entry[2], making.memory(opened, entry)), making.device)
+            except (PyTreeTypeError, PyTreeValueError) as error:
+                raise type(error)(f"{opened.name}: the tensor {name!r} can't be loaded: {error}") from None
+        if report is not None:
+            report(entry[4])
+    return tensors
+
+
+def tree_of(opened: Opened, spec: Any, tensors: dict[str, Any]) -> Any:
+    document: Any = opened.document
+    leaves: list[Any] = []
+    for number, name in enumerate(opened.leaves):
+        if number in document.values:
+            leaves.append(document.values[number])
+        elif number in document.ties:
+            leaves.append(leaves[document.ties[number]])
+        elif name in tensors:
+            leaves.append(tensors[name])
+        else:
+            leaves.append(NotLoaded(*opened.entries[name][:3], opened.entries[name][4]))
+    if spec.num_leaves != len(leaves):
+        raise FileFormatError(
+            f"{opened.name}: its tree has {len(leaves)} leaves, and the classes here make others of it"
+        )
+    return spec.unflatten(leaves)
+
+
+def dict_of(opened: Opened, tensors: dict[str, Any], only: Any) -> dict[str, Any]:
+    document = opened.document
+    if document is None or not document.values or only is not None:
+        return tensors
+    names = iter(tensors.items())
+    values = {place: (key, value) for place, key, value in document.values}
+    total = len(tensors) + len(values)
+    return dict(values[place] if place in values else next(names) for place in range(total))

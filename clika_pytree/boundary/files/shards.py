@@ -1,0 +1,207 @@
+"""Several files with an index, as Hugging Face has them.
+
+The index names the file of every tensor. New files have names that were never used, and the index is replaced last, in
+one step: whoever reads it finds the old files or the new ones, and none that is half written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from clika_pytree._native import FileFormatError, FileWriter, TensorFile
+from clika_pytree.plain_values import Refused, exactly
+from clika_pytree.registration import described
+from clika_pytree.spec_builder import read_json
+from clika_pytree.typing import TYPE_CHECKING
+
+from .document import FORMAT
+from .opened import Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .opened import Entry
+    from .plan import Plan, Tensor
+
+__all__ = ["forget_shards", "is_sharded", "open_shards", "resolved", "save_shards"]
+
+FILE = ".safetensors"
+INDEX = ".index.json"
+USUAL_INDEX = f"model{FILE}{INDEX}"
+# The names that `save` gives; it removes no others.
+OURS = re.compile(r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.safetensors")
+# An index has a line for each tensor, and the text of a tree where there is one.
+LARGEST_INDEX = 400_000_000
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def resolved(place: str, name: str) -> str:
+    """The file or index that a path stands for: a folder has one in it."""
+    if os.path.isdir(place):
+        names = sorted(os.listdir(place))
+        found = [name for name in names if name.endswith(FILE + INDEX)] or [n for n in names if n.endswith(FILE)]
+        if len(found) > 1 and USUAL_INDEX in found:
+            found = [USUAL_INDEX]
+        if len(found) != 1:
+            many = f"{len(found)} files of tensors, {found[0]} among them; name one" if found else "no file of tensors"
+            raise FileFormatError(f"{name}: the folder has {many}")
+        return os.path.join(place, found[0])
+    return place + INDEX if not os.path.exists(place) and os.path.exists(place + INDEX) else place
+
+
+def open_shards(index: str, name: str) -> Opened:
+    """Open the files of an index; one more time where it was replaced meanwhile."""
+    text = read_index(index, name)
+    for _ in range(3):
+        try:
+            return open_all(index, name, text)
+        except FileNotFoundError:
+            before, text = text, read_index(index, name)
+            if text == before:
+                raise
+    return open_all(index, name, text)
+
+
+def read_index(index: str, name: str) -> str:
+    with open(index, "rb") as file:
+        content = file.read(LARGEST_INDEX + 1)
+    if len(content) > LARGEST_INDEX:
+        raise FileFormatError(f"{name}: the index has more than {LARGEST_INDEX} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{name}: the index is no UTF-8") from None
+
+
+def open_all(index: str, name: str, text: str) -> Opened:
+    try:
+        places, metadata = checked_index(read_json(text))
+    except Refused as refusal:
+        raise FileFormatError(f"{name}: the index is none of tensors: {refusal}") from None
+    files: list[tuple[str, TensorFile]] = []
+    numbers: dict[str, int] = {}
+    found: dict[str, Entry] = {}
+    for file_name in dict.fromkeys(places.values()):
+        place = os.path.join(os.path.dirname(index), file_name)
+        number = numbers[file_name] = len(files)
+        files.append((place, TensorFile(place, place)))
+        for entry in files[-1][1].entries():
+            if places.get(entry[0]) != file_name:
+                raise FileFormatError(f"{name}: the tensor {entry[0]!r} of {file_name} is not in the index")
+            found[entry[0]] = (*entry, number)
+    missing = [tensor for tensor in places if tensor not in found]
+    if missing:
+        raise FileFormatError(
+            f"{name}: {places[missing[0]]} has no tensor {missing[0]!r}, which the index says is there"
+        )
+    return Opened(name, files, {tensor: found[tensor] for tensor in places}, metadata)
+
+
+def checked_index(index: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Which file each tensor is in, and the texts beside them."""
+    places: Any = index.get("weight_map") if exactly(index, dict) else None
+    if not exactly(places, dict):
+        raise Refused("it has no weight_map")
+    for file in places.values():
+        # A name of a file beside the index; a path could lead anywhere.
+        if not exactly(file, str) or not file.endswith(FILE) or os.path.basename(file) != file or "\\" in file:
+            raise Refused(f"a file beside it should be named, got {described(file)}")
+    metadata: Any = index.get("metadata", {})
+    if not exactly(metadata, dict):
+        raise Refused("its metadata is no object")
+    return places, {key: value for key, value in metadata.items() if exactly(value, str)}
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def save_shards(
+    plan: Plan, place: str, name: str, most: int, fsync: bool, report: Callable[[int], object] | None
+) -> None:
+    """Write the files, then the index, then remove what was there before."""
+    import json
+    import secrets
+
+    from .saving import write_file
+
+    target = os.path.realpath(place)
+    stem = os.path.join(os.path.dirname(target), os.path.basename(target).removesuffix(FILE))
+    groups = groups_of(plan, most)
+    token = secrets.token_hex(4)
+    files = [f"{stem}-{token}-{number:05}-of-{len(groups):05}{FILE}" for number in range(1, len(groups) + 1)]
+    before = is_sharded(place)
+    old = ours_of(before) if before is not None else []
+    written: list[str] = []
+    try:
+        for file, tensors in zip(files, groups, strict=True):
+            written.append(file)
+            write_file(file, file, tensors, FORMAT, fsync, report)
+        weights = {
+            tensor[0]: os.path.basename(file) for file, tensors in zip(files, groups, strict=True) for tensor in tensors
+        }
+        document = {"metadata": {**plan.metadata, "total_size": plan.nbytes}, "weight_map": weights}
+        writer = FileWriter(target + INDEX, name)
+        try:
+            content = json.dumps(document, indent=2).encode()
+            writer.write([content])
+            writer.commit(fsync, len(content))
+        finally:
+            writer.discard()
+    except BaseException:
+        remove(written)
+        raise
+    remove([*old, target])
+
+
+def groups_of(plan: Plan, most: int) -> list[list[Tensor]]:
+    """The tensors of each file, in order."""
+    groups: list[list[Tensor]] = []
+    room = 0
+    for tensor, size in zip(plan.tensors, plan.sizes, strict=True):
+        if not groups or size > room:
+            groups.append([])
+            room = most
+        groups[-1].append(tensor)
+        room -= size
+    return groups
+
+
+def is_sharded(place: str) -> str | None:
+    """The index of an earlier save to a path."""
+    index = os.path.realpath(place) + INDEX
+    return index if os.path.exists(index) else None
+
+
+def ours_of(index: str) -> list[str]:
+    """The files of an index that have names that `save` gives."""
+    try:
+        places, _ = checked_index(read_json(read_index(index, index)))
+    except (OSError, FileFormatError, Refused):
+        return []
+    stem = os.path.basename(index).removesuffix(INDEX).removesuffix(FILE)
+    names = dict.fromkeys(places.values())
+    folder = os.path.dirname(index)
+    return [
+        os.path.join(folder, name)
+        for name in names
+        if name.startswith(stem) and OURS.fullmatch(name.removeprefix(stem))
+    ]
+
+
+def forget_shards(index: str) -> None:
+    """Remove the index and the files that a save to one file has replaced. Those of others stay."""
+    ours = ours_of(index)
+    if ours:
+        remove([index, *ours])
+
+
+def remove(files: list[str]) -> None:
+    from contextlib import suppress
+
+    for file in files:
+        with suppress(OSError):
+            os.remove(file)

@@ -1,0 +1,186 @@
+//! `FileWriter`: the bytes of a file, part by part, and then the file.
+
+use std::io::{self, IoSlice};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::buffers::Pinned;
+use super::encode::Encoder;
+use super::output::Output;
+use super::reader::system_error;
+use crate::errors::{Family, error};
+use crate::limits::Grow;
+
+/// How much is written between two looks at pending signals.
+const CHUNK: usize = 64 << 20;
+/// As many parts as one call of the system takes.
+const MOST_PARTS: usize = 1024;
+
+/// A file that is written beside its target and takes its place on commit.
+#[pyclass(frozen, module = "clika_pytree._native")]
+pub(crate) struct FileWriter {
+    /// Taken out by the call that works with it.
+    output: Mutex<Option<Output>>,
+    name: String,
+}
+
+impl FileWriter {
+    fn take(&self) -> PyResult<Output> {
+        let taken = self.output.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| PyValueError::new_err("this file is finished, or in use by another thread"))
+    }
+
+    fn failure(&self, failure: &io::Error) -> PyErr {
+        system_error(failure, &self.name)
+    }
+}
+
+#[pymethods]
+impl FileWriter {
+    /// Begins a file; `name` is what errors call it.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, name: String) -> PyResult<Self> {
+        let output = py.detach(|| Output::new(&path)).map_err(|failure| system_error(&failure, &name))?;
+        Ok(Self { output: Mutex::new(Some(output)), name })
+    }
+
+    /// Writes the bytes of objects with the buffer protocol, in C order. `report` is called with the bytes of each step.
+    #[pyo3(signature = (parts, report=None))]
+    fn write(&self, parts: &Bound<'_, PyList>, report: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let py = parts.py();
+        let mut pinned = Vec::new();
+        for part in parts.iter() {
+            pinned.grow(Pinned::to_read(&part)?)?;
+        }
+        let mut output = self.take()?;
+        let mut rest = Rest::new(pinned.iter().map(Pinned::bytes).collect());
+        while !rest.is_empty() {
+            let next = rest.next_parts();
+            // A call that was interrupted by a signal is made again once its handler ran.
+            let written = match py.detach(|| output.write(&next)) {
+                Err(failure) if failure.kind() == io::ErrorKind::Interrupted => 0,
+                result => result.map_err(|failure| self.failure(&failure))?,
+            };
+            rest.advance(written);
+            py.check_signals()?;
+            if let Some(report) = report
+                && written > 0
+            {
+                report.call1((written,))?;
+            }
+        }
+        *self.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+        Ok(())
+    }
+
+    /// Puts the file of so many bytes where it belongs; with `sync` it survives the loss of power.
+    fn commit(&self, py: Python<'_>, sync: bool, size: u64) -> PyResult<()> {
+        let output = self.take()?;
+        if output.written() != size {
+            let written = output.written();
+            return Err(PyValueError::new_err(format!("{}: {written} bytes were written, not {size}", self.name)));
+        }
+        py.detach(|| output.commit(sync)).map_err(|failure| self.failure(&failure))
+    }
+
+    /// Gives the file up; nothing of it is left. Again, or after a commit, it does nothing.
+    fn discard(&self) {
+        drop(self.take());
+    }
+}
+
+/// What of some parts is still to be written.
+struct Rest<'a> {
+    parts: Vec<&'a [u8]>,
+    /// The first part that is not done, and how much of it is.
+    first: usize,
+    done: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn new(parts: Vec<&'a [u8]>) -> Self {
+        let mut rest = Self { parts, first: 0, done: 0 };
+        rest.advance(0);
+        rest
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first == self.parts.len()
+    }
+
+    /// What one call of the system is given.
+    fn next_parts(&self) -> Vec<IoSlice<'a>> {
+        let mut room = CHUNK;
+        let mut skipped = self.done;
+        let mut next = Vec::with_capacity((self.parts.len() - self.first).min(MOST_PARTS));
+        for part in self.parts[self.first..].iter().take(MOST_PARTS) {
+            let part = &part[skipped..];
+            skipped = 0;
+            let part = &part[..part.len().min(room)];
+            room -= part.len();
+            next.push(IoSlice::new(part));
+            if room == 0 {
+                break;
+            }
+        }
+        next
+    }
+
+    fn advance(&mut self, written: usize) {
+        self.done += written;
+        while let Some(part) = self.parts.get(self.first)
+            && self.done >= part.len()
+        {
+            self.done -= part.len();
+            self.first += 1;
+        }
+    }
+}
+
+/// The first bytes of a file, up to the data, for tensors `(name, dtype, shape)` in this order, and the size of the file.
+#[pyfunction]
+pub(crate) fn encode_header<'py>(
+    py: Python<'py>,
+    entries: Vec<(String, String, Vec<u64>)>,
+    metadata: Vec<(String, String)>,
+) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+    let encoded = py.detach(|| {
+        let mut encoder = Encoder::new(metadata);
+        let mut size = 0;
+        for (name, dtype, shape) in &entries {
+            size += encoder.add(name, dtype, shape)?;
+        }
+        let bytes = encoder.finish()?;
+        size += bytes.len() as u64;
+        Ok::<_, super::Problem>((bytes, size))
+    });
+    let (bytes, size) = encoded.map_err(|problem| error(py, Family::Value, None, &problem.0))?;
+    Ok((PyBytes::new(py, &bytes), size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_handed_over_once_in_order() {
+        let parts: [&[u8]; 5] = [b"", b"abc", b"", b"defg", b""];
+        for step in 1..8 {
+            let mut rest = Rest::new(parts.to_vec());
+            let mut seen = Vec::new();
+            while !rest.is_empty() {
+                let next = rest.next_parts();
+                let bytes: Vec<u8> = next.iter().flat_map(|part| part.iter().copied()).collect();
+                let written = bytes.len().min(step);
+                seen.extend_from_slice(&bytes[..written]);
+                rest.advance(written);
+            }
+            assert_eq!(seen, b"abcdefg");
+        }
+        assert!(Rest::new(vec![b"", b""]).is_empty());
+    }
+}
