@@ -88,7 +88,7 @@ def test_a_missing_folder(tmp_path):
 
 AS_NOBODY = """
 import os, sys, numpy as np, clika_pytree as cp
-cp.save({}, "/dev/null")  # what is imported may be closed to others
+cp.save({"w": np.ones(1)}, "/dev/null")  # what is imported may be closed to others
 os.setgid(65534); os.setuid(65534)
 try:
     cp.save({"w": np.ones(1)}, %r)
