@@ -34,6 +34,7 @@ __all__ = [
     "TreeSpec",
     "UnregisteredNodeError",
     "__version__",
+    "array_facts",
     "build_profile",
     "dict_insertion_ordered",
     "encode_header",
@@ -430,9 +431,8 @@ class FileWriter:
     def commit(self, sync: bool, size: int) -> None: ...
     def discard(self) -> None: ...
 
-def encode_header(
-    entries: list[tuple[str, str, tuple[int, ...]]], metadata: list[tuple[str, str]]
-) -> tuple[bytes, int]: ...
+def array_facts(leaves: list[Any], codes: dict[Any, str]) -> list[tuple[str, tuple[int, ...], bool, int] | None]: ...
+def encode_header(entries: list[Any], metadata: list[tuple[str, str]]) -> tuple[bytes, int]: ...
 
 @final
 class GuardCache:

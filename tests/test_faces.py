@@ -31,6 +31,7 @@ INTERNAL = {
     "TensorFile",
     "TreeIter",
     "UnregisteredNodeError",
+    "array_facts",
     "build_profile",
     "encode_header",
     "forget_runtimes",

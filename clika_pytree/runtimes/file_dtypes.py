@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FILE_DTYPES", "NAMES", "why_not"]
+__all__ = ["BITS", "FILE_DTYPES", "NAMES", "PACKED", "why_not"]
 
 # By the name that numpy, ml_dtypes and JAX have for them; PyTorch's differs for one.
 FILE_DTYPES = {
@@ -30,6 +30,8 @@ FILE_DTYPES = {
     "float6_e3m2fn": "F6_E3M2",
 }
 NAMES = {code: name for name, code in FILE_DTYPES.items()}
+BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "BF16": 16, "C64": 64}
+BITS |= {code: int(code[1:].partition("_")[0]) for code in NAMES if code not in BITS}
 # Elements of these are put together in a file, and no library has them so in memory.
 PACKED = ("F4", "F6_E2M3", "F6_E3M2")
 WAYS_OUT = {

@@ -231,6 +231,15 @@ class Runtime(ABC):
         """A tensor of these elements; it may share their memory where the device is the processor."""
         raise self.cannot("make tensors of elements")
 
+    def from_memory(
+        self, entries: Sequence[tuple[str, str, tuple[int, ...], int, int]], memory: Any, device: str, /
+    ) -> list[Any]:
+        """The tensors of some entries `(name, dtype, shape, first byte, bytes)` of a file that lies in memory."""
+        return [
+            self.from_host(Host(dtype, shape, memory[start : start + nbytes]), device)
+            for _, dtype, shape, start, nbytes in entries
+        ]
+
     def same_memory(self, x: Any, /) -> Hashable:
         """A value that two tensors have in common exactly if they are the same elements at the same place, or None."""
         return None

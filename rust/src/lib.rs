@@ -43,7 +43,7 @@ mod _native {
     #[pymodule_export]
     use crate::faults::commit_fault;
     #[pymodule_export]
-    use crate::files::{FileWriter, MappedFile, TensorFile, encode_header};
+    use crate::files::{FileWriter, MappedFile, TensorFile, array_facts, encode_header};
     #[pymodule_export]
     use crate::guards::{Call, GuardCache, GuardEntry, forget_runtimes, runtime_of, set_runtime_resolver};
     #[pymodule_export]

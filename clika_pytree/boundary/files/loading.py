@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any, Literal
 
+    from clika_pytree._native import TensorFile
     from clika_pytree.runtimes.protocol import Runtime
     from clika_pytree.typing import Namespace
 
@@ -128,43 +129,60 @@ class Making:
 
     def __init__(self, runtime: Runtime, device: str, mapped: bool, report: Callable[[int], object] | None) -> None:
         self.runtime, self.device, self.mapped, self.report = runtime, device, mapped, report
-        self.memories: dict[int, Any] = {}
 
-    def memory(self, opened: Opened, entry: Entry) -> Any:
-        """The bytes of a tensor."""
-        _, _, _, start, nbytes, number = entry
-        place, file = opened.files[number]
-        if self.mapped:
-            whole = self.memories.get(number)
-            if whole is None:
-                whole = self.memories[number] = memoryview(file.map(place))
-            return whole[start : start + nbytes]
+    def mapped_tensors(self, place: str, file: TensorFile, entries: list[Entry]) -> list[Any]:
+        """Tensors of a file, in its memory."""
+        memory = memoryview(file.map(place))
+        step = 1 if self.report is not None else len(entries) or 1
+        tensors: list[Any] = []
+        for start in range(0, len(entries), step):
+            part = entries[start : start + step]
+            try:
+                tensors += self.runtime.from_memory(part, memory, self.device)
+            except (PyTreeTypeError, PyTreeValueError):
+                for entry in part:  # which of them it was
+                    self.made(place, entry, memory[entry[3] : entry[3] + entry[4]])
+                raise
+            if self.report is not None:
+                self.report(part[0][4])
+        return tensors
+
+    def read_tensors(self, place: str, file: TensorFile, entries: list[Entry]) -> list[Any]:
+        """Tensors of a file, each in memory of its own."""
         import numpy as np
 
-        memory = np.empty(nbytes, np.uint8)
-        file.read_into(memory, start, place)
-        return memory
+        tensors: list[Any] = []
+        for entry in entries:
+            memory = np.empty(entry[4], np.uint8)
+            file.read_into(memory, entry[3], place)
+            tensors.append(self.made(place, entry, memory))
+            if self.report is not None:
+                self.report(entry[4])
+        return tensors
+
+    def made(self, place: str, entry: Entry, memory: Any) -> Any:
+        try:
+            return self.runtime.from_host(Host(entry[1], entry[2], memory), self.device)
+        except (PyTreeTypeError, PyTreeValueError) as error:
+            raise type(error)(f"{place}: the tensor {entry[0]!r} can't be loaded: {error}") from None
 
 
 def tensors_of(opened: Opened, wanted: list[str], making: Making) -> dict[str, Any]:
     """The tensors by name; a tie of a flat dict is the tensor that it is tied to."""
     document = opened.document
     ties: Any = document.ties if document is not None and document.kind == "dict" else {}
+    named = {*wanted} if ties else ()
+    own = [name for name in wanted if ties.get(name) not in named] if ties else wanted
+    make = making.mapped_tensors if making.mapped else making.read_tensors
     tensors: dict[str, Any] = {}
-    from_host, report = making.runtime.from_host, making.report
-    for name in wanted:
-        entry = opened.entries[name]
-        first = ties.get(name)
-        if first in tensors:
-            tensors[name] = tensors[first]
-        else:
-            try:
-                tensors[name] = from_host(Host(entry[1], entry[2], making.memory(opened, entry)), making.device)
-            except (PyTreeTypeError, PyTreeValueError) as error:
-                raise type(error)(f"{opened.name}: the tensor {name!r} can't be loaded: {error}") from None
-        if report is not None:
-            report(entry[4])
-    return tensors
+    for number, (place, file) in enumerate(opened.files):
+        names = [name for name in own if opened.places[name] == number] if opened.places else own
+        if names:
+            entries = [opened.entries[name] for name in names]
+            tensors.update(zip(names, make(place, file, entries), strict=True))
+    if len(opened.files) == 1 and not ties:
+        return tensors
+    return {name: tensors[name if name in tensors else ties[name]] for name in wanted}
 
 
 def tree_of(opened: Opened, spec: Any, tensors: dict[str, Any]) -> Any:

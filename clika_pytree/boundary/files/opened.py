@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from .document import Document
 
-    # Name, dtype as the file calls it, shape, first byte, bytes; and the number of the file it is in.
-    Entry = tuple[str, str, tuple[int, ...], int, int, int]
+    # Name, dtype as the file calls it, shape, first byte, bytes.
+    Entry = tuple[str, str, tuple[int, ...], int, int]
 
 __all__ = ["Opened", "open_files"]
 
@@ -27,15 +27,22 @@ class Opened:
         name: What errors call it.
         files: The files.
         entries: The tensors by name, in the order of the file or of the index.
+        places: Of several files, the number of the one that a tensor is in.
         document: What it says of its tree, or None.
         metadata: The texts beside the tensors.
         leaves: Of a tree, the names of its leaves.
     """
 
     def __init__(
-        self, name: str, files: list[tuple[str, TensorFile]], entries: dict[str, Entry], metadata: Any
+        self,
+        name: str,
+        files: list[tuple[str, TensorFile]],
+        entries: dict[str, Entry],
+        metadata: Any,
+        places: dict[str, int] | None = None,
     ) -> None:
         self.name, self.files, self.entries, self.metadata = name, files, entries, metadata
+        self.places = places or {}
         self.document: Document | None = read_text(name, metadata[KEY]) if KEY in metadata else None
         self.leaves: list[str] = []
         if self.document is not None:
@@ -89,5 +96,5 @@ def open_files(place: str, name: str) -> Opened:
 
 def open_one(place: str, name: str) -> Opened:
     file = TensorFile(place, name)
-    entries: dict[str, Entry] = {entry[0]: (*entry, 0) for entry in file.entries()}
+    entries: dict[str, Entry] = {entry[0]: entry for entry in file.entries()}
     return Opened(name, [(place, file)], entries, file.metadata())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from math import prod
 
 from clika_pytree._native import (
     MappingKey,
     PyTreeTypeError,
     PyTreeValueError,
+    array_facts,
     dict_insertion_ordered,
     keystr,
     runtime_of,
@@ -15,7 +17,7 @@ from clika_pytree._native import (
     tree_flatten_with_path,
 )
 from clika_pytree.registration import with_article
-from clika_pytree.runtimes.file_dtypes import why_not
+from clika_pytree.runtimes.file_dtypes import BITS, why_not
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, place, short_name
 
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from clika_pytree.runtimes.protocol import Runtime
     from clika_pytree.typing import Namespace
 
-    # Name, dtype as the file calls it, shape, the tensor, and its runtime.
-    Tensor = tuple[str, str, tuple[int, ...], Any, Runtime]
+    # Name, dtype as the file calls it, shape, the tensor, and its runtime; None where it has the bytes as they are.
+    Tensor = tuple[str, str, tuple[int, ...], Any, Runtime | None]
 
 __all__ = ["Plan", "plan_of"]
 
@@ -46,10 +48,7 @@ class Plan:
 
 
 def bytes_of(code: str, shape: Sequence[int]) -> int:
-    import math
-
-    bits = "".join(char for char in code.partition("_")[0] if char.isdigit())
-    return math.prod(shape) * (int(bits) if bits else 8) // 8
+    return prod(shape) * BITS[code] // 8
 
 
 def plan_of(obj: Any, namespace: Namespace) -> Plan:
@@ -58,19 +57,17 @@ def plan_of(obj: Any, namespace: Namespace) -> Plan:
         if flat is not None:
             return plan_of_dict(flat)
         pairs, spec = tree_flatten_with_path(obj, namespace=namespace)
-    leaves = Leaves(lambda index: pairs[index][0])
+    leaves = Leaves(lambda index: pairs[index][0], [leaf for _, leaf in pairs])
     values: list[tuple[int, Any]] = []
     ties: list[tuple[int, int]] = []
     for index, (path, leaf) in enumerate(pairs):
-        runtime = runtime_of(leaf)
-        if runtime is None:
-            values.append((index, leaves.plain(index, leaf)))
-            continue
-        first = leaves.seen_at(index, leaf, runtime)
-        if first is not None:
+        first = leaves.look(index)
+        if first is None:
+            values.append((index, leaf))
+        elif first != index:
             ties.append((index, first))
         else:
-            leaves.add(index, path_name(path), leaf, runtime)
+            leaves.add(index, path_name(path))
     return Plan(leaves.tensors, {KEY: tree_text(spec, values, ties), **FORMAT})
 
 
@@ -89,71 +86,94 @@ def flat_items(obj: Any, namespace: Namespace) -> dict[str, Any] | None:
 
 def plan_of_dict(items: dict[str, Any]) -> Plan:
     keys = [*items]
-    leaves = Leaves(lambda index: (MappingKey(keys[index]),))
+    leaves = Leaves(lambda index: (MappingKey(keys[index]),), [*items.values()])
     values: list[tuple[int, str, Any]] = []
     ties: list[tuple[str, str]] = []
-    for index, (key, leaf) in enumerate(items.items()):
+    for index, key in enumerate(keys):
         problem = flat_key_problem(key)
         if problem is not None:
             raise with_path(PyTreeValueError(f"save() can't write {problem}"), leaves.path(index))
-        runtime = runtime_of(leaf)
-        if runtime is None:
-            values.append((index, key, leaves.plain(index, leaf)))
+        first = leaves.look(index)
+        if first is None:
+            values.append((index, key, leaves.leaves[index]))
             continue
-        first = leaves.seen_at(index, leaf, runtime)
-        if first is not None:
+        if first != index:
             ties.append((key, keys[first]))
-        leaves.add(index, key, leaf, runtime)
+        leaves.add(index, key)
     return Plan(leaves.tensors, {KEY: dict_text(values, ties), **FORMAT} if values or ties else {})
 
 
 class Leaves:
-    """The tensors that were met so far."""
+    """The leaves of a tree, looked at in their order."""
 
-    def __init__(self, path: Callable[[int], Sequence[Any]]) -> None:
-        self.path = path
+    def __init__(self, path: Callable[[int], Sequence[Any]], leaves: list[Any]) -> None:
+        self.path, self.leaves = path, leaves
+        self.facts = facts_of(leaves)
         self.tensors: list[Tensor] = []
-        self.names: dict[str, int] = {}
-        # Where a tensor was first met, by its identity and by its memory.
+        self.names: set[str] = set()
+        # Where a tensor was first met, by its identity and by its memory; those that the facts tell of apart.
         self.objects: dict[int, int] = {}
         self.memories: dict[Hashable, int] = {}
 
-    def plain(self, index: int, leaf: Any) -> Any:
+    def look(self, index: int) -> int | None:
+        """The first leaf that is the same tensor as this one, mostly itself; None where it is a plain value."""
+        fact = self.facts[index]
+        if fact is not None:
+            found: int = fact[3]
+            return found
+        leaf = self.leaves[index]
         if id(class_of(leaf)) in PLAIN_CLASSES:
-            return leaf
-        name = with_article(short_name(class_of(leaf)))
-        raise self.refused(
-            index,
-            PyTreeTypeError,
-            f"it is {name}, neither a tensor nor a plain value (None, bool, int, float, complex, str, bytes); take it "
-            "out of the tree, or register its class as a node",
-        )
+            return None
+        runtime = runtime_of(leaf)
+        if runtime is None:
+            name = with_article(short_name(class_of(leaf)))
+            raise self.refused(
+                index,
+                PyTreeTypeError,
+                f"it is {name}, neither a tensor nor a plain value (None, bool, int, float, complex, str, bytes); take "
+                "it out of the tree, or register its class as a node",
+            )
+        first = self.objects.setdefault(id(leaf), index)
+        if first != index:
+            return first
+        memory = runtime.same_memory(leaf)
+        if memory is not None:
+            first = self.objects[id(leaf)] = self.memories.setdefault((runtime.name, memory), index)
+        return first
+
+    def add(self, index: int, name: str) -> None:
+        """Add a tensor that was looked at to those of the file."""
+        leaf, fact = self.leaves[index], self.facts[index]
+        if fact is not None:
+            code, shape, is_ready, _ = fact
+            runtime = None if is_ready else runtime_of(leaf)
+        else:
+            runtime = runtime_of(leaf)
+            code, shape = runtime.stored_as(leaf)
+            problem = why_not(code)
+            if problem is not None:
+                raise self.refused(index, PyTreeTypeError, problem, "tensor")
+        if name in self.names:
+            why = "another one has this name, as their keys are different and print alike; use keys that do not"
+            raise self.refused(index, PyTreeValueError, why)
+        self.names.add(name)
+        self.tensors.append((name, code, shape, leaf, runtime))
 
     def refused(self, index: int, error: Any, why: str, what: str = "leaf") -> Any:
         path = self.path(index)
         return with_path(error(f"save() can't write the {what} {place(path)}: {why}"), path)
 
-    def seen_at(self, index: int, leaf: Any, runtime: Runtime) -> int | None:
-        """The leaf that is the same elements at the same place."""
-        first = self.objects.setdefault(id(leaf), index)
-        if first != index:
-            return first
-        memory = runtime.same_memory(leaf)
-        if memory is None:
-            return None
-        first = self.memories.setdefault((runtime.name, memory), index)
-        self.objects[id(leaf)] = first
-        return None if first == index else first
 
-    def add(self, index: int, name: str, leaf: Any, runtime: Runtime) -> None:
-        code, shape = runtime.stored_as(leaf)
-        problem = why_not(code)
-        if problem is not None:
-            raise self.refused(index, PyTreeTypeError, problem, "tensor")
-        if self.names.setdefault(name, index) != index:
-            why = "another one has this name, as their keys are different and print alike; use keys that do not"
-            raise self.refused(index, PyTreeValueError, why)
-        self.tensors.append((name, code, shape, leaf, runtime))
+def facts_of(leaves: list[Any]) -> list[Any]:
+    """What is known at once of the arrays among some leaves, where numpy's own runtime has them."""
+    import sys
+
+    if "numpy" in sys.modules:
+        from clika_pytree.runtimes.numpy import host, runtime
+
+        if runtime_of(host.EMPTY) is runtime.runtime:
+            return array_facts(leaves, host.READY)
+    return [None] * len(leaves)
 
 
 def with_path(error: Any, path: Sequence[Any]) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clika_pytree._native import FileWriter, PyTreeTypeError, PyTreeValueError, encode_header
 from clika_pytree.registration import described
-from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
 
 from .plan import plan_of
@@ -113,7 +112,7 @@ def write_file(
 ) -> None:
     """Write one file of these tensors."""
     try:
-        header, size = encode_header([tensor[:3] for tensor in tensors], [*metadata.items()])
+        header, size = encode_header([*tensors], [*metadata.items()])
     except PyTreeValueError as error:
         raise PyTreeValueError(f"save() can't write the file: {error}") from None
     check_folder(place)
@@ -140,14 +139,17 @@ def write_tensors(writer: FileWriter, tensors: Sequence[Tensor], report: Callabl
     parts: list[Any] = []
     copied = 0
     for name, code, shape, tensor, runtime in tensors:
-        host: Host = runtime.to_host(tensor)
-        if host.dtype != code or tuple(host.shape) != tuple(shape):
-            raise PyTreeValueError(
-                f"save() found another dtype or shape in the tensor {name!r} than before: it was changed meanwhile"
-            )
-        parts.append(host.buffer)
-        if host.buffer is not tensor:
-            copied += getattr(host.buffer, "nbytes", 0)
+        if runtime is None:
+            parts.append(tensor)
+        else:
+            host = runtime.to_host(tensor)
+            if host.dtype != code or tuple(host.shape) != tuple(shape):
+                raise PyTreeValueError(
+                    f"save() found another dtype or shape in the tensor {name!r} than before: it was changed meanwhile"
+                )
+            parts.append(host.buffer)
+            if host.buffer is not tensor:
+                copied += getattr(host.buffer, "nbytes", 0)
         if len(parts) >= MOST_PARTS or copied >= MOST_COPIED:
             writer.write(parts, report)
             parts, copied = [], 0

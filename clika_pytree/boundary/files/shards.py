@@ -87,18 +87,18 @@ def open_all(index: str, name: str, text: str) -> Opened:
     found: dict[str, Entry] = {}
     for file_name in dict.fromkeys(places.values()):
         place = os.path.join(os.path.dirname(index), file_name)
-        number = numbers[file_name] = len(files)
+        number = len(files)
         files.append((place, TensorFile(place, place)))
         for entry in files[-1][1].entries():
             if places.get(entry[0]) != file_name:
                 raise FileFormatError(f"{name}: the tensor {entry[0]!r} of {file_name} is not in the index")
-            found[entry[0]] = (*entry, number)
+            found[entry[0]], numbers[entry[0]] = entry, number
     missing = [tensor for tensor in places if tensor not in found]
     if missing:
         raise FileFormatError(
             f"{name}: {places[missing[0]]} has no tensor {missing[0]!r}, which the index says is there"
         )
-    return Opened(name, files, {tensor: found[tensor] for tensor in places}, metadata)
+    return Opened(name, files, {tensor: found[tensor] for tensor in places}, metadata, numbers)
 
 
 def checked_index(index: Any) -> tuple[dict[str, str], dict[str, str]]:

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
+from clika_pytree.runtimes.file_dtypes import FILE_DTYPES, NAMES, PACKED
 from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
@@ -15,33 +16,45 @@ from clika_pytree.wording import class_of, short_name
 from .kinds import is_a
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
     from typing import Any
 
 __all__: list[str] = []
 
-# The names of dtypes in a file, by those of numpy and of ml_dtypes.
-CODES = {
-    "bool": "BOOL",
-    **{f"{kind}int{bits}": f"{letter}{bits}" for kind, letter in (("", "I"), ("u", "U")) for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
-    "complex64": "C64",
-    "bfloat16": "BF16",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e4m3fnuz": "F8_E4M3FNUZ",
-    "float8_e5m2": "F8_E5M2",
-    "float8_e5m2fnuz": "F8_E5M2FNUZ",
-    "float8_e8m0fnu": "F8_E8M0",
-}
-NAMES = {code: name for name, code in CODES.items()}
+# What a file calls the dtypes that numpy has by itself, in this machine's byte order, and whose elements lie in memory as
+# in a file; those of other packages are added once one was met. And the dtypes by these names, little-endian.
+READY: dict[Any, str] = {}
+DTYPES: dict[str, Any] = {}
+for _name, _code in FILE_DTYPES.items():
+    if hasattr(np, _name) or _name == "bool":
+        _dtype: Any = np.dtype(_name).newbyteorder("<")
+        READY[_dtype] = _code
+        DTYPES[_code] = _dtype
+EMPTY: Any = np.empty(0)
+
+
+def stored_as(x: Any) -> tuple[str, tuple[int, ...]]:
+    """What a file calls the dtype of an array, or numpy's name for one that no file has; and the shape."""
+    dtype: Any = x.dtype
+    name: str = dtype.name
+    code = FILE_DTYPES.get(name)
+    if code is None:
+        return name, x.shape
+    if dtype not in READY and code not in PACKED and dtype.isnative and sys.byteorder == "little":
+        READY[dtype] = code
+    return code, x.shape
 
 
 def to_host(x: Any) -> Host:
     """The elements in C order and little-endian: a view where they lie so, else a copy."""
     cls, dtype = class_of(x), x.dtype
-    code = CODES.get(dtype.name)
-    if code is None or issubclass(cls, np.ma.MaskedArray):
-        what = f"arrays of dtype {dtype}" if code is None else f"arrays of class {short_name(cls)}, which have a mask,"
+    code = FILE_DTYPES.get(dtype.name)
+    if code is None or code in PACKED or issubclass(cls, np.ma.MaskedArray):
+        what = (
+            f"arrays of dtype {dtype}"
+            if code is None or code in PACKED
+            else f"arrays of class {short_name(cls)}, which have a mask,"
+        )
         raise PyTreeTypeError(f"numpy's runtime can't hand out {what} as bytes: no file format has them")
     plain: Any = np.ascontiguousarray(np.asarray(x), dtype.newbyteorder("="))
     return Host(code, tuple(x.shape), little(plain.reshape(-1)).view(np.uint8).data)
@@ -53,18 +66,37 @@ def little(array: Any) -> Any:
 
 
 def from_host(host: Host, device: str) -> Any:
-    """An array over the same memory; it can be written into where that can."""
+    """An array over the same memory where that is aligned for it; it can be written into where that can."""
+    check_device(device)
+    return aligned(np.ndarray(host.shape, DTYPES.get(host.dtype) or other_dtype(host.dtype), host.buffer))
+
+
+def from_memory(entries: Sequence[Any], memory: Any, device: str) -> list[Any]:
+    """The arrays of some entries of a file that lies in memory."""
+    check_device(device)
+    make: Any = np.ndarray
+    return [
+        aligned(make(shape, DTYPES.get(code) or other_dtype(code), memory, start))
+        for _, code, shape, start, _ in entries
+    ]
+
+
+def aligned(array: Any) -> Any:
+    return array if array.flags.aligned else array.copy()
+
+
+def check_device(device: str) -> None:
     if device != "cpu":
         raise PyTreeValueError(f'numpy has its arrays on the device "cpu" only, not on {device!r}')
-    name = NAMES.get(host.dtype)
-    if name is None:
-        raise PyTreeValueError(f"numpy has no dtype for {host.dtype}")
-    try:
-        dtype: Any = np.dtype(name)
-    except TypeError:
-        dtype = extension(name)
-    flat: Any = np.frombuffer(host.buffer, np.uint8)
-    return little(flat.view(dtype)).reshape(host.shape)
+
+
+def other_dtype(code: str) -> Any:
+    """A dtype that another package adds to numpy."""
+    name = NAMES.get(code)
+    if name is None or code in PACKED:
+        raise PyTreeValueError(f"numpy has no dtype for {code}")
+    DTYPES[code] = extension(name).newbyteorder("<") if sys.byteorder != "little" else extension(name)
+    return DTYPES[code]
 
 
 def extension(name: str) -> Any:

@@ -8,7 +8,7 @@ from clika_pytree.runtimes.protocol import Runtime
 from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
-from .host import from_host, same_memory, to_host
+from .host import from_host, from_memory, same_memory, stored_as, to_host
 from .recording import record
 from .sizes import Size
 from .traced import describe, trace
@@ -74,11 +74,20 @@ class NumpyRuntime(Runtime):
 
         return load(path)
 
+    def stored_as(self, x: Any, /) -> tuple[str, tuple[int, ...]]:
+        return stored_as(x)
+
     def to_host(self, x: Any, /) -> Host:
         return to_host(x)
 
     def from_host(self, host: Host, device: str, /) -> Any:
         return from_host(host, device)
+
+    def from_memory(self, entries: Sequence[Any], memory: Any, device: str, /) -> list[Any]:
+        return elements.from_memory(entries, memory, device)
+
+    def from_memory(self, entries: Sequence[Any], memory: Any, device: str, /) -> list[Any]:
+        return from_memory(entries, memory, device)
 
     def same_memory(self, x: Any, /) -> Hashable:
         return same_memory(x)

@@ -32,6 +32,9 @@ const ALIGNED: c_int = 0x100;
 /// An array, as long as no Python code runs.
 pub(crate) struct Array<'a> {
     pub(crate) sizes: &'a [isize],
+    pub(crate) strides: &'a [isize],
+    /// Where its first element lies.
+    pub(crate) address: usize,
     /// Its dtype, which the array keeps alive.
     pub(crate) descr: Raw,
     flags: c_int,
@@ -80,8 +83,14 @@ pub(crate) fn with_array<R>(array: Raw, look: impl FnOnce(&Array<'_>) -> R) -> R
     // sizes; every array has a dtype.
     let seen = unsafe {
         let ndim = (*fields).ndim.cast_unsigned() as usize;
-        let sizes = if ndim == 0 { &[] } else { std::slice::from_raw_parts((*fields).sizes, ndim) };
-        Array { sizes, descr: Raw::new_unchecked((*fields).descr), flags: (*fields).flags }
+        let numbers = |first| if ndim == 0 { &[][..] } else { std::slice::from_raw_parts(first, ndim) };
+        Array {
+            sizes: numbers((*fields).sizes),
+            strides: numbers((*fields).strides),
+            address: (*fields).data as usize,
+            descr: Raw::new_unchecked((*fields).descr),
+            flags: (*fields).flags,
+        }
     };
     look(&seen)
 }

@@ -6,6 +6,7 @@
 //! What only knows bytes stands below; [`TensorFile`] and [`FileWriter`] hand it to Python. While a file is written or
 //! read the GIL is released, and nothing but memory that a held buffer pins is touched.
 
+mod arrays;
 mod buffers;
 mod dtype;
 mod encode;
@@ -18,6 +19,7 @@ mod scanner;
 mod target;
 mod writer;
 
+pub(crate) use arrays::array_facts;
 pub(crate) use mapping::MappedFile;
 pub(crate) use reader::TensorFile;
 pub(crate) use writer::{FileWriter, encode_header};

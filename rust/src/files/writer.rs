@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
+use super::Problem;
 use super::buffers::Pinned;
 use super::encode::Encoder;
 use super::output::Output;
@@ -141,24 +142,26 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// The first bytes of a file, up to the data, for tensors `(name, dtype, shape)` in this order, and the size of the file.
+/// The first bytes of a file, up to the data, for tensors `(name, dtype, shape, ...)` in this order, and the size of the
+/// file.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "extracted from Python objects")]
 pub(crate) fn encode_header<'py>(
-    py: Python<'py>,
-    entries: Vec<(String, String, Vec<u64>)>,
+    entries: &Bound<'py, PyList>,
     metadata: Vec<(String, String)>,
 ) -> PyResult<(Bound<'py, PyBytes>, u64)> {
-    let encoded = py.detach(|| {
-        let mut encoder = Encoder::new(metadata);
-        let mut size = 0;
-        for (name, dtype, shape) in &entries {
-            size += encoder.add(name, dtype, shape)?;
-        }
-        let bytes = encoder.finish()?;
-        size += bytes.len() as u64;
-        Ok::<_, super::Problem>((bytes, size))
-    });
-    let (bytes, size) = encoded.map_err(|problem| error(py, Family::Value, None, &problem.0))?;
+    let py = entries.py();
+    let refused = |problem: Problem| error(py, Family::Value, None, &problem.0);
+    let mut encoder = Encoder::new(metadata);
+    let mut size = 0;
+    for entry in entries.iter() {
+        let entry = entry.cast_into::<PyTuple>()?;
+        let (name, dtype) = (entry.get_item(0)?.cast_into::<PyString>()?, entry.get_item(1)?.cast_into::<PyString>()?);
+        let shape: Vec<u64> = entry.get_item(2)?.extract()?;
+        size += encoder.add(name.to_str()?, dtype.to_str()?, &shape).map_err(refused)?;
+    }
+    let bytes = encoder.finish().map_err(refused)?;
+    size += bytes.len() as u64;
     Ok((PyBytes::new(py, &bytes), size))
 }
 
