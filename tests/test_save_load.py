@@ -42,7 +42,7 @@ ARRAYS = {
     "big-endian": np.arange(4, dtype=">f4"),
     "big-endian, strided": np.arange(8, dtype=">i8").reshape(2, 4).T,
     "read-only": np.frombuffer(b"abcd", np.uint8),
-    "a subclass": np.ma.masked_array([1.0, 2.0]),
+    "a subclass": np.ones((2, 2)).view(np.recarray),
     "not a number": np.array([np.nan, -0.0, np.inf, -np.nan]),
 }
 
@@ -98,6 +98,12 @@ def test_other_dtypes_are_refused(array, path):
     ) as caught:
         cp.save({"a": [array]}, path)
     assert caught.value.path == "['a'][0]"
+    assert not path.exists()
+
+
+def test_what_only_shows_when_it_is_written_leaves_nothing(path):
+    with pytest.raises(cp.PyTreeTypeError, match=r"can't write the tensor 'b': .* have a mask"):
+        cp.save({"a": np.ones(1), "b": np.ma.masked_array([1.0, 2.0], [0, 1])}, path)
     assert not path.exists()
 
 

@@ -142,7 +142,10 @@ def write_tensors(writer: FileWriter, tensors: Sequence[Tensor], report: Callabl
         if runtime is None:
             parts.append(tensor)
         else:
-            host = runtime.to_host(tensor)
+            try:
+                host = runtime.to_host(tensor)
+            except (PyTreeTypeError, PyTreeValueError) as error:
+                raise type(error)(f"save() can't write the tensor {name!r}: {error}") from None
             if host.dtype != code or tuple(host.shape) != tuple(shape):
                 raise PyTreeValueError(
                     f"save() found another dtype or shape in the tensor {name!r} than before: it was changed meanwhile"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# What a file calls the dtypes that numpy has by itself, in this machine's byte order, and whose elements lie in memory as
-# in a file; those of other packages are added once one was met. And the dtypes by these names, little-endian.
+# What a file calls the little-endian dtypes of numpy, and the other way round; one of another package is added once it
+# was met.
 READY: dict[Any, str] = {}
 DTYPES: dict[str, Any] = {}
 for _name, _code in FILE_DTYPES.items():

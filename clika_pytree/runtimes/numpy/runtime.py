@@ -84,9 +84,6 @@ class NumpyRuntime(Runtime):
         return from_host(host, device)
 
     def from_memory(self, entries: Sequence[Any], memory: Any, device: str, /) -> list[Any]:
-        return elements.from_memory(entries, memory, device)
-
-    def from_memory(self, entries: Sequence[Any], memory: Any, device: str, /) -> list[Any]:
         return from_memory(entries, memory, device)
 
     def same_memory(self, x: Any, /) -> Hashable:
