@@ -15,6 +15,7 @@ from fuzz.against_reference import Case
 from fuzz.algebra import algebra
 from fuzz.loaders import key_paths, our_json, pickles, states, torch_json
 from fuzz.plans import Drawer
+from fuzz.tensor_file import tensor_files
 
 
 @functools.cache
@@ -45,5 +46,6 @@ TARGETS: dict[str, Callable[[Drawer], Iterable[str]]] = {
     "pickles": pickles,
     "paths": key_paths,
     "algebra": algebra,
+    "files": tensor_files,
     "trees": trees,
 }

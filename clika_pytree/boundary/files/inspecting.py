@@ -73,9 +73,10 @@ def inspect(path: str | PathLike[str], *, max_rows: int | None = 50, namespace: 
         OSError: The file could not be read.
 
     Example:
+        >>> import tempfile
         >>> import numpy as np
         >>> import clika_pytree as crt
-        >>> path = getfixture("tmp_path") / "state.safetensors"
+        >>> path = tempfile.mkdtemp() + "/state.safetensors"
         >>> crt.save({"layers": [{"w": np.ones((2, 3)), "b": np.zeros(3)}] * 4}, path)
         >>> crt.inspect(path).tensors[0].name
         "['layers'][0]['w']"

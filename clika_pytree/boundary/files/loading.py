@@ -83,9 +83,10 @@ def load(
         OSError: The file could not be read.
 
     Example:
+        >>> import tempfile
         >>> import numpy as np
         >>> import clika_pytree as crt
-        >>> path = getfixture("tmp_path") / "state.safetensors"
+        >>> path = tempfile.mkdtemp() + "/state.safetensors"
         >>> crt.save({"layer.w": np.ones(2), "layer.b": np.zeros(2), "step": 3}, path)
         >>> crt.load(path, only="layer")
         {'layer.w': array([1., 1.]), 'layer.b': array([0., 0.])}

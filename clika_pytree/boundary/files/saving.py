@@ -62,11 +62,12 @@ def save(
         OSError: The file could not be written. What was there before is still there.
 
     Example:
+        >>> import tempfile
         >>> import numpy as np
         >>> import clika_pytree as crt
-        >>> folder = getfixture("tmp_path")
-        >>> crt.save({"layers": [{"w": np.ones((2, 3))}], "step": 7}, folder / "model.safetensors")
-        >>> crt.load(folder / "model.safetensors")
+        >>> path = tempfile.mkdtemp() + "/model.safetensors"
+        >>> crt.save({"layers": [{"w": np.ones((2, 3))}], "step": 7}, path)
+        >>> crt.load(path)
         {'layers': [{'w': array([[1., 1., 1.],
                [1., 1., 1.]])}], 'step': 7}
     """
