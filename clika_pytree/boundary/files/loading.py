@@ -108,7 +108,7 @@ def load(
 
         check_like(opened, spec, like, namespace)
     wanted = selected(opened, only)
-    total = sum(opened.entries[entry][4] for entry in wanted)
+    total = sum(opened.entries[entry][4] for entry in wanted) if progress else 0
     with reporting(progress, total, "load") as report:
         tensors = tensors_of(opened, wanted, Making(chosen, device, mmap, report))
     return tree_of(opened, spec, tensors) if spec is not None else dict_of(opened, tensors, only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cached_property
 from math import prod
 
 from clika_pytree._native import (
@@ -43,12 +44,15 @@ class Plan:
 
     def __init__(self, tensors: list[Tensor], metadata: dict[str, str]) -> None:
         self.tensors, self.metadata = tensors, metadata
-        self.sizes = [bytes_of(code, shape) for _, code, shape, _, _ in tensors]
-        self.nbytes = sum(self.sizes)
 
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The bytes of each tensor."""
+        return [prod(shape) * BITS[code] // 8 for _, code, shape, _, _ in self.tensors]
 
-def bytes_of(code: str, shape: Sequence[int]) -> int:
-    return prod(shape) * BITS[code] // 8
+    @cached_property
+    def nbytes(self) -> int:
+        return sum(self.sizes)
 
 
 def plan_of(obj: Any, namespace: Namespace) -> Plan:
@@ -87,6 +91,11 @@ def flat_items(obj: Any, namespace: Namespace) -> dict[str, Any] | None:
 def plan_of_dict(items: dict[str, Any]) -> Plan:
     keys = [*items]
     leaves = Leaves(lambda index: (MappingKey(keys[index]),), [*items.values()])
+    if leaves.are_ready() and "".join(keys).isascii() and "__metadata__" not in items:
+        # Nothing to say of any of them, as in most state dicts.
+        return Plan(
+            [(key, *fact[:2], leaf, None) for (key, leaf), fact in zip(items.items(), leaves.facts, strict=True)], {}
+        )
     values: list[tuple[int, str, Any]] = []
     ties: list[tuple[str, str]] = []
     for index, key in enumerate(keys):
@@ -114,6 +123,10 @@ class Leaves:
         # Where a tensor was first met, by its identity and by its memory; those that the facts tell of apart.
         self.objects: dict[int, int] = {}
         self.memories: dict[Hashable, int] = {}
+
+    def are_ready(self) -> bool:
+        """Whether all are arrays that lie in memory as in a file, and none is there twice."""
+        return all(fact is not None and fact[2] and fact[3] == index for index, fact in enumerate(self.facts))
 
     def look(self, index: int) -> int | None:
         """The first leaf that is the same tensor as this one, mostly itself; None where it is a plain value."""

@@ -80,7 +80,7 @@ def save(
     plan = plan_of(obj, namespace)
     from .shards import forget_shards, is_sharded, save_shards
 
-    with reporting(progress, plan.nbytes, "save") as report:
+    with reporting(progress, plan.nbytes if progress else 0, "save") as report:
         if max_shard_bytes is not None and plan.nbytes > max_shard_bytes and len(plan.tensors) > 1:
             save_shards(plan, place, name, max_shard_bytes, fsync, report)
             return

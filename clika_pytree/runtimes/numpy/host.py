@@ -31,6 +31,7 @@ for _name, _code in FILE_DTYPES.items():
         READY[_dtype] = _code
         DTYPES[_code] = _dtype
 EMPTY: Any = np.empty(0)
+LARGEST_ALIGNMENT = 16
 
 
 def stored_as(x: Any) -> tuple[str, tuple[int, ...]]:
@@ -75,10 +76,11 @@ def from_memory(entries: Sequence[Any], memory: Any, device: str) -> list[Any]:
     """The arrays of some entries of a file that lies in memory."""
     check_device(device)
     make: Any = np.ndarray
-    return [
-        aligned(make(shape, DTYPES.get(code) or other_dtype(code), memory, start))
-        for _, code, shape, start, _ in entries
-    ]
+    arrays = [make(shape, DTYPES.get(code) or other_dtype(code), memory, start) for _, code, shape, start, _ in entries]
+    # A file in memory begins where every dtype is aligned.
+    if any(entry[3] % LARGEST_ALIGNMENT for entry in entries):
+        return [aligned(array) for array in arrays]
+    return arrays
 
 
 def aligned(array: Any) -> Any:

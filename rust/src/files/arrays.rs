@@ -1,7 +1,6 @@
 //! What a file says of arrays of numpy, for many of them at once.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyType};
@@ -9,13 +8,38 @@ use pyo3::types::{PyBool, PyDict, PyList, PyType};
 use crate::ffi::{self, array_layout_is_known, int_of, list_of, tuple_of, with_array};
 use crate::limits::Interrupts;
 
-/// Where the elements of an array lie and how; two arrays that have it in common are one tensor.
-#[derive(PartialEq, Eq, Hash)]
-struct Place {
-    address: usize,
-    dtype: usize,
-    /// The sizes, then the strides.
-    numbers: Vec<isize>,
+/// Where arrays lie, each known by the place of its leaf.
+#[derive(Default)]
+struct Places {
+    /// The last array that begins at an address.
+    last: HashMap<usize, usize>,
+    /// For each leaf the one before it that begins at the same address.
+    before: Vec<Option<usize>>,
+}
+
+impl Places {
+    /// The first leaf of which `is_same` says that it is the array at this address; where there is none, the new one.
+    fn first(&mut self, address: usize, index: usize, is_same: impl Fn(usize) -> bool) -> usize {
+        let mut at = self.last.get(&address).copied();
+        while let Some(other) = at {
+            if is_same(other) {
+                return other;
+            }
+            at = self.before[other];
+        }
+        self.before.resize(index + 1, None);
+        self.before[index] = self.last.insert(address, index);
+        index
+    }
+}
+
+/// Whether two arrays that begin at one address are the same elements in the same order.
+fn are_alike(ours: &Bound<'_, PyAny>, theirs: &Bound<'_, PyAny>) -> bool {
+    with_array(ffi::raw(ours), |ours| {
+        with_array(ffi::raw(theirs), |theirs| {
+            ours.descr.as_ptr() == theirs.descr.as_ptr() && ours.sizes == theirs.sizes && ours.strides == theirs.strides
+        })
+    })
 }
 
 /// A dtype that was met, and what a file calls it.
@@ -41,7 +65,7 @@ pub(crate) fn array_facts<'py>(
         return list_of(py, leaves.iter().map(|_| none()));
     };
     let mut known: Vec<Known<'py>> = Vec::new();
-    let mut places: HashMap<Place, usize> = HashMap::with_capacity(leaves.len());
+    let mut places = Places::default();
     let mut interrupts = Interrupts::new();
     let mut facts = Vec::with_capacity(leaves.len());
     for (index, leaf) in leaves.iter().enumerate() {
@@ -50,9 +74,8 @@ pub(crate) fn array_facts<'py>(
             facts.push(none());
             continue;
         }
-        let (numbers, ndim, address, descr, is_contiguous) = with_array(ffi::raw(&leaf), |array| {
-            let numbers = [array.sizes, array.strides].concat();
-            (numbers, array.sizes.len(), array.address, array.descr, array.is_c_contiguous())
+        let (sizes, address, descr, is_contiguous) = with_array(ffi::raw(&leaf), |array| {
+            (array.sizes.to_vec(), array.address, array.descr, array.is_c_contiguous())
         });
         let dtype = descr.as_ptr() as usize;
         let at = match known.iter().position(|known| known.dtype.as_ptr() as usize == dtype) {
@@ -68,10 +91,14 @@ pub(crate) fn array_facts<'py>(
             facts.push(none());
             continue;
         };
-        let sizes = &numbers[..ndim];
         let shape = sizes.iter().map(|&size| int_of(py, size.cast_unsigned())).collect::<PyResult<Vec<_>>>()?;
-        let first =
-            if sizes.contains(&0) { index } else { *places.entry(Place { address, dtype, numbers }).or_insert(index) };
+        let first = if sizes.contains(&0) {
+            index
+        } else {
+            places.first(address, index, |other| {
+                leaves.get_item(other).is_ok_and(|other| other.get_type().is(&ndarray) && are_alike(&leaf, &other))
+            })
+        };
         let fact = [
             code.clone(),
             tuple_of(py, shape)?.into_any(),

@@ -1,7 +1,8 @@
 //! A header, written: the order is the caller's, and the data begins where any dtype is aligned.
 
-use std::collections::HashSet;
 use std::fmt::Write;
+
+use hashbrown::HashSet;
 
 use super::dtype::Dtype;
 use super::header::{PREFIX, quoted};

@@ -1,7 +1,6 @@
 //! A header, read and checked: every name once, every byte of the data in exactly one tensor.
 
-use std::collections::HashSet;
-
+use hashbrown::HashSet;
 use safetensors::tensor::Metadata;
 
 use super::dtype::Dtype;
@@ -83,8 +82,8 @@ impl Header {
         order.sort_by_key(|entry| (entry.start, entry.end));
         let mut at = 0;
         for entry in order {
-            let name = quoted(&entry.name);
             if entry.start != at {
+                let name = quoted(&entry.name);
                 let what = if entry.start > at { "a hole" } else { "an overlap" };
                 let start = entry.start;
                 return Err(Problem(format!(
@@ -110,16 +109,17 @@ impl Header {
 impl Entry {
     /// Whether its offsets are as far apart as its elements take.
     fn check(&self) -> Result<(), Problem> {
-        let name = quoted(&self.name);
+        let name = || quoted(&self.name);
         let Some(bytes) = self.dtype.bytes_of(&self.shape) else {
-            let (shape, dtype) = (shape_text(&self.shape), self.dtype.name);
+            let (name, shape, dtype) = (name(), shape_text(&self.shape), self.dtype.name);
             return Err(Problem(format!("{name} has the shape {shape} of {dtype}, which is no number of bytes")));
         };
         if self.start.checked_add(bytes) == Some(self.end) {
             return Ok(());
         }
         Err(Problem(format!(
-            "{name} is {} {} and takes {}, and its offsets are {} and {}",
+            "{} is {} {} and takes {}, and its offsets are {} and {}",
+            name(),
             self.dtype.name,
             shape_text(&self.shape),
             counted_bytes(bytes),
