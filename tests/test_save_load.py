@@ -277,6 +277,16 @@ def test_ties_of_a_flat_dict_have_both_names(path):
     assert [*safetensors_numpy.load_file(path)] == ["emb", "b", "head"]
 
 
+def test_a_tie_that_another_program_undid_is_none(path):
+    w = np.arange(4.0)
+    cp.save({"emb": w, "head": w}, path)
+    metadata = header_of(path)["__metadata__"]
+    state = {"emb": w, "head": w + 1}
+    safetensors_numpy.save_file(state, path, metadata=metadata)
+    for mmap in (True, False):
+        assert same_tree(cp.load(path, mmap=mmap), state)
+
+
 def test_empty_arrays_and_scalars_are_no_ties(path):
     back = round_trip({"a": np.zeros(0), "b": np.zeros(0), "c": np.float32(1), "d": np.float32(1)}, path)
     assert back["a"] is not back["b"]

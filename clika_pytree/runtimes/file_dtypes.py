@@ -30,8 +30,8 @@ FILE_DTYPES = {
     "float6_e3m2fn": "F6_E3M2",
 }
 NAMES = {code: name for name, code in FILE_DTYPES.items()}
-BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "BF16": 16, "C64": 64}
-BITS |= {code: int(code[1:].partition("_")[0]) for code in NAMES if code not in BITS}
+_ODD_BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "BF16": 16}
+BITS = {code: _ODD_BITS.get(code) or int(code[1:].partition("_")[0]) for code in NAMES}
 # Elements of these are put together in a file, and no library has them so in memory.
 PACKED = ("F4", "F6_E2M3", "F6_E3M2")
 WAYS_OUT = {

@@ -73,7 +73,8 @@ def text_of_leaf(leaf: Any) -> str | None:
     runtime = runtime_of(leaf)
     if runtime is not None:
         code, shape = runtime.stored_as(leaf)
-        return tensor_text(NAMES.get(code, code), shape)
+        name: Any = NAMES.get(code, code)
+        return tensor_text(name, shape)
     facts = array_facts(leaf)
     if facts is None:
         return None

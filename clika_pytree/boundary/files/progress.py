@@ -9,7 +9,7 @@ from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
     from typing import Any, TypeAlias
 
     Progress: TypeAlias = bool | Callable[[int, int], object] | None
@@ -26,7 +26,7 @@ def check_progress(caller: str, progress: Any) -> None:
 
 
 @contextmanager
-def reporting(progress: Progress, total: int, what: str) -> Iterator[Callable[[int], object] | None]:
+def reporting(progress: Progress, total: int, what: str) -> Generator[Callable[[int], object] | None]:
     """What is to be called with the bytes of each step; None where nobody asked."""
     if not progress:
         yield None

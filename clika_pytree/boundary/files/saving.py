@@ -95,7 +95,7 @@ def path_of(caller: str, path: Any) -> tuple[str, str]:
     import os
 
     try:
-        found: Any = os.fsdecode(os.fspath(path))
+        found = os.fsdecode(path)
     except TypeError:
         raise PyTreeTypeError(f"{caller} expects a path, got {described(path)}") from None
     if not found:

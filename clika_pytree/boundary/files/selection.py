@@ -5,7 +5,7 @@ from __future__ import annotations
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, keystr
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import listed
+from clika_pytree.wording import class_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,11 @@ def selected(opened: Opened, only: Any) -> list[str]:
     if only is None:
         return [*opened.entries]
     is_tree = opened.document is not None and opened.document.kind == "tree"
-    if callable(only):
+    is_function = callable(only)
+    if is_function:
         found = [name for name in opened.entries if only(name)]
-    elif type(only) in (str, tuple):
-        prefix: Any = keystr(only) if type(only) is tuple else only
+    elif class_of(only) is str or class_of(only) is tuple:
+        prefix: str = only if class_of(only) is str else keystr(only)
         goes_on = "[." if is_tree else "."
         if not is_tree and prefix.endswith("."):
             found = [name for name in opened.entries if name.startswith(prefix)]
@@ -37,7 +38,7 @@ def selected(opened: Opened, only: Any) -> list[str]:
             f"load() expects the beginning of a key path or a function of names as only, got {described(only)}"
         )
     if not found:
-        what = "its function picks none of them" if callable(only) else f"none begins with {described(only)}"
+        what = "its function picks none of them" if is_function else f"none begins with {described(only)}"
         names = listed(map(repr, opened.entries), len(opened.entries))
         raise PyTreeValueError(f"{opened.name}: there is nothing to load: {what}; its tensors are {names or 'none'}")
     return found

@@ -27,7 +27,8 @@ READY: dict[Any, str] = {}
 DTYPES: dict[str, Any] = {}
 for _name, _code in FILE_DTYPES.items():
     if hasattr(np, _name) or _name == "bool":
-        _dtype: Any = np.dtype(_name).newbyteorder("<")
+        _numpys: Any = np.dtype(_name)
+        _dtype: Any = _numpys.newbyteorder("<")
         READY[_dtype] = _code
         DTYPES[_code] = _dtype
 EMPTY: Any = np.empty(0)

@@ -78,14 +78,14 @@ pub(crate) fn array_facts<'py>(
             (array.sizes.to_vec(), array.address, array.descr, array.is_c_contiguous())
         });
         let dtype = descr.as_ptr() as usize;
-        let at = match known.iter().position(|known| known.dtype.as_ptr() as usize == dtype) {
-            Some(at) => at,
-            None => {
-                let dtype = ffi::own(py, descr);
-                let code = codes.get_item(&dtype)?;
-                known.push(Known { dtype, code });
-                known.len() - 1
-            }
+        let at = known.iter().position(|known| known.dtype.as_ptr() as usize == dtype);
+        let at = if let Some(at) = at {
+            at
+        } else {
+            let dtype = ffi::own(py, descr);
+            let code = codes.get_item(&dtype)?;
+            known.push(Known { dtype, code });
+            known.len() - 1
         };
         let Some(code) = &known[at].code else {
             facts.push(none());

@@ -9,7 +9,7 @@ use super::{LONGEST_HEADER, METADATA, Problem};
 use crate::errors::{counted, shorten};
 
 /// The bytes before the header.
-pub(super) const PREFIX: u64 = 8;
+pub(super) const PREFIX: usize = 8;
 
 /// A tensor of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,8 +40,9 @@ pub(super) fn header_length(beginning: &[u8], size: u64) -> Result<u64, Problem>
             "it is no safetensors file: its first bytes say that the header takes {length} bytes, and {LONGEST_HEADER} is the most"
         )));
     }
-    if PREFIX + length > size {
-        let missing = PREFIX + length - size;
+    let end = PREFIX as u64 + length;
+    if end > size {
+        let missing = end - size;
         return Err(Problem(format!(
             "it is cut short within the header, which takes {}: {missing} missing",
             counted_bytes(length)

@@ -29,6 +29,7 @@ impl MappedFile {
 
 #[pymethods]
 impl MappedFile {
+    #[expect(clippy::needless_pass_by_value, reason = "the signature of the protocol")]
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let memory = &slf.get().0;
         // SAFETY: the interpreter's view of a call of this method. The memory is mapped writable and moves nowhere until

@@ -71,14 +71,14 @@ impl TensorFile {
     fn read_header(file: &mut File, beginning: &[u8], size: u64) -> Result<(Header, u64), Failure> {
         let length = header_length(beginning, size)?;
         let mut header = Vec::new();
-        let first = &beginning[PREFIX as usize..];
-        header.extend_from_slice(&first[..first.len().min(length as usize)]);
+        let first = &beginning[PREFIX..];
+        header.extend(first.iter().zip(0..length).map(|(byte, _)| *byte));
         let rest = length - header.len() as u64;
         file.take(rest).read_to_end(&mut header)?;
         if header.len() as u64 != length {
             return Err(Problem::new("it was cut while it was read").into());
         }
-        let data = PREFIX + length;
+        let data = PREFIX as u64 + length;
         Ok((Header::read(&header, size - data)?, data))
     }
 }

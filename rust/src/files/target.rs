@@ -128,7 +128,9 @@ mod tests {
         File::create(&dead).unwrap();
         let file = File::create(&living).unwrap();
         assert!(lock(&file));
-        others.iter().for_each(|name| drop(File::create(folder.join(name)).unwrap()));
+        for name in others {
+            File::create(folder.join(name)).unwrap();
+        }
         target.sweep();
         assert!(!dead.exists() && living.exists());
         assert!(others.iter().all(|name| folder.join(name).exists()));

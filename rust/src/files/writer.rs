@@ -44,6 +44,7 @@ impl FileWriter {
 impl FileWriter {
     /// Begins a file; `name` is what errors call it.
     #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "extracted from a Python object")]
     fn new(py: Python<'_>, path: PathBuf, name: String) -> PyResult<Self> {
         let output = py.detach(|| Output::new(&path)).map_err(|failure| system_error(&failure, &name))?;
         Ok(Self { output: Mutex::new(Some(output)), name })
@@ -145,7 +146,6 @@ impl<'a> Rest<'a> {
 /// The first bytes of a file, up to the data, for tensors `(name, dtype, shape, ...)` in this order, and the size of the
 /// file.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "extracted from Python objects")]
 pub(crate) fn encode_header<'py>(
     entries: &Bound<'py, PyList>,
     metadata: Vec<(String, String)>,
