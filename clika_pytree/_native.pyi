@@ -421,8 +421,7 @@ class TensorFile:
     def map(self, name: str) -> MappedFile: ...
 
 @final
-class MappedFile:
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+class MappedFile: ...
 
 @final
 class FileWriter:

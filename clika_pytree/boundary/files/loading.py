@@ -135,7 +135,8 @@ class Making:
 
     def mapped_tensors(self, place: str, file: TensorFile, entries: list[Entry]) -> list[Any]:
         """Tensors of a file, in its memory."""
-        memory = memoryview(file.map(place))
+        whole: Any = file.map(place)  # has the buffer protocol, which stubs can say from Python 3.12 on
+        memory = memoryview(whole)
         step = 1 if self.report is not None else len(entries) or 1
         tensors: list[Any] = []
         for start in range(0, len(entries), step):
