@@ -1,9 +1,7 @@
-"""What cannot be recorded is an error that names the user's line and says what to do; drawing numbers is one."""
+"""What cannot be recorded is an error that names the user's line and says what to do."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,6 @@ from clika_pytree import PyTreeTypeError
 from clika_pytree.runtimes.numpy import RecordingError, record
 
 CAPTURED = np.ones(3)
-RNG = np.random.default_rng(5)
-LEGACY = np.random.RandomState(5)
 
 
 def refused(function: Any, x: Any = None) -> str:
@@ -139,92 +135,3 @@ def test_errors_of_numpy_are_numpys():
         record(lambda arrays: [{arrays[0]: 1}], [np.ones(3)])
     with pytest.raises(RecordingError, match="expects numpy arrays, got list at 1"):
         record(lambda arrays: arrays, [np.ones(3), [1]])
-
-
-class Holder:
-    def __init__(self, rng):
-        self.rng = rng
-
-    def draw(self, x):
-        return x + self.rng.normal()
-
-
-def by_closure():
-    rng = np.random.default_rng(1)
-    return lambda x: x + rng.normal()
-
-
-def helper(x):
-    return x + RNG.random()
-
-
-def with_default(x, rng=np.random.default_rng(3)):  # noqa: B008
-    return x + rng.normal()
-
-
-GLOBAL = "numpy's global generator"
-UNSEEDED = "a generator without a seed"
-DRAWS = {
-    "np.random.rand": (lambda x: x + np.random.rand(), "numpy's global generator"),
-    "np.random.seed": (lambda x: (np.random.seed(), x)[1], "numpy's global generator"),
-    "np.random.shuffle": (lambda x: (np.random.shuffle([1, 2, 3]), x)[1], "numpy's global generator"),
-    "np.random.standard_normal": (lambda x: x * np.random.standard_normal(x.shape), "numpy's global generator"),
-    "a global Generator": (lambda x: x + RNG.normal(), "RNG"),
-    "in a helper": (lambda x: helper(x), "RNG"),
-    "a global RandomState": (lambda x: x + LEGACY.rand(), "LEGACY"),
-    "a closure": (by_closure(), "rng"),
-    "a default": (with_default, "default 0 of with_default()"),
-    "a partial": (functools.partial(with_default, rng=np.random.default_rng(4)), "rng"),
-    "a method's object": (Holder(np.random.default_rng(2)).draw, "rng"),
-    "in a container": (Holder({"a": [np.random.default_rng(2)]}), "rng"),
-    "a bit generator": (lambda x: x + float(RNG.bit_generator.random_raw() % 7), "RNG"),
-    "spawning": (lambda x: x + np.random.default_rng(RNG.spawn(1)[0]).normal(), "RNG"),
-    "default_rng()": (lambda x: x + np.random.default_rng().normal(), "without a seed"),
-    "RandomState()": (lambda x: x + np.random.RandomState().rand(), "without a seed"),
-    "SeedSequence()": (lambda x: x + np.random.SeedSequence().generate_state(1)[0], "without a seed"),
-    "PCG64()": (lambda x: x + np.random.Generator(np.random.PCG64()).normal(), "without a seed"),
-}
-
-
-@pytest.mark.parametrize("way", DRAWS)
-def test_drawing_random_numbers_is_an_error(way):
-    function, where = DRAWS[way]
-    if isinstance(function, Holder):
-        holder = function
-        function = lambda x: x + holder.rng["a"][0].normal()  # noqa: E731
-    with pytest.raises(RecordingError, match="random") as caught:
-        record(lambda arrays: [function(*arrays)], [np.ones(3)])
-    assert where in str(caught.value)
-    assert f"noticed at {__file__}:" in str(caught.value)
-    assert "draw them outside and pass them as an argument" in str(caught.value)
-
-
-def test_a_generator_among_the_static_arguments_is_watched():
-    rng = np.random.default_rng(0)
-    call = [rng]
-    function = eval("lambda call: lambda arrays: [arrays[0] + list(call)[0].normal()]")
-    with pytest.raises(RecordingError, match="argument 1"):
-        record(function(iter(call)), [np.ones(3)], [rng])
-
-
-def test_numbers_of_a_seeded_generator_made_inside_are_constants():
-    check(lambda x: [x + np.random.default_rng(7).normal(size=3)], [np.ones(3)], [np.zeros(3)])
-
-
-def test_a_recording_is_not_blamed_for_what_was_drawn_before_it():
-    outer_generator = np.random.default_rng()
-    with pytest.raises(RecordingError, match="without a seed"):
-        record(lambda arrays: [arrays[0] + np.random.default_rng().normal()], [np.ones(3)])
-    np.random.default_rng()
-    check(lambda x: [np.zeros(x.shape[0]), x + 1], [np.ones(3)])
-    assert 0 <= outer_generator.random() < 1
-
-
-def test_what_a_recording_inside_another_draws_is_drawn_in_both():
-    def inner(x):
-        with contextlib.suppress(RecordingError):
-            record(lambda arrays: [arrays[0] + np.random.default_rng().normal()], [np.ones(3)])
-        return x + 1
-
-    with pytest.raises(RecordingError, match="without a seed"):
-        record(lambda arrays: [inner(arrays[0])], [np.ones(3)])

@@ -137,6 +137,10 @@ class Arguments:
         self.leaves = [None if is_tensor else leaf for leaf, is_tensor in pairs]
         self.places = [place for place, (_, is_tensor) in enumerate(pairs) if is_tensor]
 
+    def named(self, call: GuardCall) -> dict[str, Any]:
+        """The leaves that are no tensors, by the names that the user knows them by."""
+        return {name: leaf for name, leaf, tensor in zip(call.names, call.leaves, call.mask, strict=True) if not tensor}
+
     def with_tensors(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         leaves = self.leaves.copy()
         for place, tensor in zip(self.places, tensors, strict=True):
@@ -167,6 +171,8 @@ def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dyn
         with Inside(f"{name}()"), dict_insertion_ordered(True):
             return outputs.tensors_of(function(*args, **kwargs))
 
+    # What messages call the values it is called with.
+    vars(flat_fn)["values"] = arguments.named(call)
     tensors = call.tensors
     start = perf_counter()
     results, executable = runtime.compile(flat_fn, tensors, dynamic)

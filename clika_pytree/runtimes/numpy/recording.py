@@ -9,9 +9,10 @@ from clika_pytree.typing import TYPE_CHECKING
 
 from .array import Recorded
 from .dims import layout_class
+from .entropy import Entropy
 from .graph import Graph, Names, output_term
 from .kinds import is_a
-from .randomness import Entropy, Watch
+from .randomness import Watch
 from .refusals import Refusals
 from .tape import Tape, real
 
@@ -57,7 +58,8 @@ def record(
         if not isinstance(tensor, np.ndarray | np.generic):
             raise RecordingError(f"record() expects numpy arrays, got {type(tensor).__name__} at {index}")
     layouts = [layout_class(tensor) for tensor in tensors]
-    watch = Watch([flat_fn, *reachable])
+    values: dict[str, Any] = getattr(flat_fn, "values", {})
+    watch = Watch([*values.items(), *((f"argument {index}", root) for index, root in enumerate((flat_fn, *reachable)))])
     tape = Tape(tensors, watch, dynamic)
     for node, name in zip(tape.inputs, names.inputs if names else (), strict=False):
         node.name = name
@@ -65,7 +67,7 @@ def record(
     try:
         with Entropy(), Refusals():
             outputs = flat_fn(recorded)
-            watch.look()
+            watch.end()
         tape.check_failed()
         tape.captured.check()
         outputs = own_memory(tape, outputs, watch.arrays)
