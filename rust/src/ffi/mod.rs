@@ -14,6 +14,7 @@ mod cell;
 mod cushion;
 mod dict_table;
 mod free;
+mod hash_slot;
 mod living;
 mod loaded;
 mod made;
@@ -29,6 +30,7 @@ pub(crate) use attributes::{generic_attribute, instance_dict, is_method, slot_na
 pub(crate) use cell::GilCell;
 pub(crate) use dict_table::{DictTable, check_layout, copy_with_values, dict_layout_is_known};
 pub(crate) use free::Link;
+pub(crate) use hash_slot::{KnownHash, hash_by_known};
 pub(crate) use living::{Entry, Findable, Living};
 pub(crate) use loaded::{loaded, native};
 pub(crate) use made::*;

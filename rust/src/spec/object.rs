@@ -3,12 +3,14 @@
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
+use pyo3::ffi::hashfunc;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::Graph;
-use crate::ffi::{self, Entry, Findable, Living, Raw};
+use crate::ffi::{self, Entry, Findable, KnownHash, Living, Raw};
 use crate::structure::Node;
 
 /// The structure of a tree: an immutable value, equal and hashed by structure.
@@ -28,6 +30,17 @@ pub(crate) struct TreeSpec(pub(crate) Graph);
 impl Findable for TreeSpec {
     fn entry(&self) -> &Entry {
         &self.0.entry
+    }
+}
+
+impl KnownHash for TreeSpec {
+    fn known_hash(&self) -> Option<u64> {
+        self.0.known_hash()
+    }
+
+    fn other_way() -> &'static OnceLock<hashfunc> {
+        static OTHER_WAY: OnceLock<hashfunc> = OnceLock::new();
+        &OTHER_WAY
     }
 }
 
