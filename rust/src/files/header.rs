@@ -170,6 +170,10 @@ fn read_text(text: &str) -> Result<Header, Problem> {
 fn read_metadata(scanner: &mut Scanner<'_>) -> Result<Vec<(String, String)>, Problem> {
     let mut metadata: Vec<(String, String)> = Vec::new();
     let mut seen: HashSet<String> = HashSet::new();
+    // MLX writes this where it has none.
+    if scanner.take_word("null") {
+        return Ok(metadata);
+    }
     scanner.expect(b'{')?;
     if scanner.take(b'}') {
         return Ok(metadata);
@@ -278,6 +282,7 @@ mod tests {
     fn metadata_is_kept_in_order() {
         let header = Header::read(br#"{"__metadata__":{"z":"1","a":"\n"}}"#, 0).unwrap();
         assert_eq!(header.metadata, [("z".to_owned(), "1".to_owned()), ("a".to_owned(), "\n".to_owned())]);
+        assert!(Header::read(br#"{"__metadata__": null}"#, 0).unwrap().metadata.is_empty());
     }
 
     #[test]
@@ -297,6 +302,7 @@ mod tests {
         assert!(problem(r#"{"__metadata__":{},"__metadata__":{}}"#, 0).contains("twice"));
         assert!(problem(r#"{"__metadata__":{"a":"","a":""}}"#, 0).contains("twice"));
         assert!(problem(r#"{"__metadata__":{"a":1}}"#, 0).contains("quotes"));
+        assert!(problem(r#"{"__metadata__":nul}"#, 0).contains("'{'"));
         assert!(problem("{} x", 0).contains("its end"));
         assert!(Header::read(b"{\"\xff\":1}", 0).is_err());
     }

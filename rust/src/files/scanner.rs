@@ -31,6 +31,14 @@ impl<'a> Scanner<'a> {
         is_next
     }
 
+    /// Goes past a word that stands here.
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        self.peek();
+        let is_next = self.text[self.at..].starts_with(word);
+        self.at += if is_next { word.len() } else { 0 };
+        is_next
+    }
+
     pub(super) fn expect(&mut self, byte: u8) -> Result<(), Problem> {
         if self.take(byte) { Ok(()) } else { Err(self.unexpected(&format!("'{}'", byte as char))) }
     }
