@@ -9,6 +9,7 @@ Each step prints what it did and how long that took, and checks what it says: a 
 import argparse
 import dataclasses
 import math
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable
@@ -98,9 +99,9 @@ def with_lists(tree: Tree) -> Tree:
 # ---- two classes of our own ----
 
 
-@cp.register_pytree_node_class
+@cp.register_pytree_node_class(serialized_type_name="tour.Affine")
 class Affine:
-    """A weight and a bias that belong together: a class says itself what its children are."""
+    """A weight and a bias that belong together: a class says itself what its children are, and its name in files."""
 
     def __init__(self, weight: Any, bias: Any) -> None:
         self.weight, self.bias = weight, bias
@@ -113,7 +114,7 @@ class Affine:
         return cls(*children)
 
 
-@cp.register_dataclass
+@cp.register_dataclass(serialized_type_name="tour.Checkpoint")
 @dataclasses.dataclass
 class Checkpoint:
     """A dataclass: `weights` is a child, the field marked static is part of the structure."""
@@ -141,10 +142,10 @@ def timed(function: Callable[..., T], *args: Any, repeats: int = 5, **kwargs: An
 
 def say(step: str, text: str, seconds: float | None = None) -> None:
     clock = "" if seconds is None else f"{seconds * 1e3:.3f} ms"
-    print(f"{step:<12}{text:<88}{clock:>12}".rstrip())
+    print(f"{step:<11}{text:<57}{clock:>12}".rstrip())
 
 
-def cut(text: object, width: int = 86) -> str:
+def cut(text: object, width: int = 69) -> str:
     line = str(text)
     return line if len(line) <= width else line[: width - 4] + " ..."
 
@@ -156,10 +157,10 @@ def check(holds: bool, claim: str) -> None:
 
 def load(path: Path | None) -> Tree:
     flat, seconds = timed(read_weights, path, repeats=1) if path else timed(gpt2_weights, repeats=1)
-    say("weights", str(path) if path else "a stand-in: the names and shapes of GPT-2 small, values 0 and 1", seconds)
+    say("weights", cut(path, 57) if path else "a stand-in with the names and shapes of GPT-2 small", seconds)
     tree, seconds = timed(nest, flat)
     top = ", ".join(tree) if isinstance(tree, dict) else f"{len(tree)} items"
-    say("nest", f"{len(flat)} dotted names become nested dicts and lists: {cut(top, 40)}", seconds)
+    say("nest", f"{len(flat)} dotted names nest below: {cut(top, 28)}", seconds)
     return tree
 
 
@@ -172,7 +173,7 @@ def flatten_and_rebuild(tree: Tree) -> cp.TreeSpec:
     check(cp.tree_structure(rebuilt) == spec, "the rebuilt tree has the structure of the first one")
     check(all(a is b for a, b in zip(cp.tree_leaves(rebuilt), leaves, strict=True)), "its leaves are the same arrays")
     check(rebuilt is not tree, "it is a new tree")
-    say("rebuild", "a new tree of the same structure around the very same arrays", seconds)
+    say("rebuild", "a new tree around the very same arrays", seconds)
     return spec
 
 
@@ -180,7 +181,7 @@ def map_over(tree: Tree) -> None:
     sizes, seconds = timed(cp.tree_map, lambda array: array.nbytes, tree)
     total = cp.tree_sum(sizes)
     check(total == sum(array.nbytes for array in cp.tree_leaves(tree)), "the sizes add up")
-    say("map", f"array to bytes: {total:,} in all, {cp.tree_max(sizes):,} in the largest array", seconds)
+    say("map", f"bytes: {total:,} in all, {cp.tree_max(sizes):,} in the largest", seconds)
 
     same, seconds = timed(cp.tree_map, lambda array, size: array.nbytes == size, tree, sizes)
     check(cp.tree_all(same), "two trees of one structure are walked side by side")
@@ -215,7 +216,7 @@ def compare(tree: Tree, spec: cp.TreeSpec) -> None:
         cp.tree_map(lambda a, b: None, tree, copy)
     except ValueError as error:
         say("", "with one entry less it differs, and walking both raises")
-        for line in textwrap.wrap(f"{type(error).__name__}: {error}", 88):
+        for line in textwrap.wrap(f"{type(error).__name__}: {error}", 69):
             say("", line)
     else:
         check(False, "walking two trees of different structure raises")
@@ -232,23 +233,43 @@ def drop_last(tree: Tree) -> None:
         tree.popitem()
 
 
-def register(tree: Tree, source: str) -> None:
+def register(tree: Tree, source: str) -> Checkpoint:
     typed, seconds = timed(cp.tree_map, pair_to_affine, tree, is_leaf=is_pair)
     pairs = sum(type(leaf) is Affine for leaf in cp.tree_leaves(typed, is_leaf=lambda node: type(node) is Affine))
     before, after = ({id(leaf) for leaf in cp.tree_leaves(each)} for each in (tree, typed))
     check(before == after, "a registered class hides no leaf")
-    say("class", f"{pairs} pairs of weight and bias become Affine nodes, and no leaf is lost", seconds)
+    say("class", f"{pairs} pairs of weight and bias become Affine nodes", seconds)
 
     checkpoint = Checkpoint(typed, source)
     (leaves, spec), seconds = timed(cp.tree_flatten, checkpoint)
     rebuilt = cp.tree_unflatten(spec, leaves)
     check(type(rebuilt) is Checkpoint and rebuilt.source == source, "a dataclass comes back with its static field")
     check(cp.tree_structure(Checkpoint(typed, "another")) != spec, "a static field is part of the structure")
-    say("dataclass", f"Checkpoint: {spec.num_leaves} leaves, and the source {source!r} in its spec", seconds)
+    say("dataclass", f"{spec.num_leaves} leaves, and source {cut(repr(source), 24)} in the spec", seconds)
+    return checkpoint
 
 
 def pair_to_affine(node: Any) -> Any:
     return Affine(**node) if is_pair(node) else node
+
+
+def save_and_load(checkpoint: Checkpoint) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "checkpoint.safetensors")
+        _, seconds = timed(cp.save, checkpoint, path, fsync=False, repeats=1)  # a demo may be lost with the power
+        summary = cp.inspect(path)
+        say("save", f"{summary.file_bytes:,} bytes in one file", seconds)
+
+        back, seconds = timed(cp.load, path)
+        leaves, spec = cp.tree_flatten(checkpoint)
+        check(cp.tree_structure(back) == spec, "a loaded tree has its classes and static fields")
+        same = (np.array_equal(a, b) for a, b in zip(leaves, cp.tree_leaves(back), strict=True))
+        check(all(same), "the arrays of a file are those that were saved")
+        say("load", "the same tree, its file mapped", seconds)
+
+        say("inspect", "what the header of the file says, without its arrays")
+        print(summary.table)
+        del back
 
 
 def main() -> None:
@@ -263,7 +284,7 @@ def main() -> None:
     spec = flatten_and_rebuild(tree)
     map_over(tree)
     compare(tree, spec)
-    register(tree, path.name if path else "stand-in")
+    save_and_load(register(tree, path.name if path else "stand-in"))
     print("Everything said above was checked.")
 
 

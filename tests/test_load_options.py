@@ -243,7 +243,7 @@ def test_a_summary_prints_as_a_table(path):
     lines = repr(found).splitlines()
     assert lines[0] == f"{path}: a tree, {path.stat().st_size / 1024:.1f} KiB"
     assert lines[1].split() == ["path", "leaves", "type", "shape", "dtype", "bytes"]
-    assert lines[2].split() == ["['layers'][0…3]['w']", "4", "StoredTensor", "(4,", "4)", "float32", "256", "B"]
+    assert lines[2].split() == ["['layers'][0…3]['w']", "4", "tensor", "(4,", "4)", "float32", "256", "B"]
     assert "5 arrays of 80 elements, 320 B" in repr(found)
     assert lines[-1] == "1 name of tensors that have another name, too"
 

@@ -121,4 +121,7 @@ def summary_of(tree: FlatTree, max_rows: int | None) -> TreeSummary:
 
     survey = Survey(tree)
     rows = tuple(islice(survey.rows(), max_rows))
+    for row in rows:
+        if row.type == StoredTensor.__name__:
+            row.type = "tensor"  # of which library is for `load` to say
     return TreeSummary(rows, survey.num_rows() - len(rows), len(tree.leaves), survey.totals)
