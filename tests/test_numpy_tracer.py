@@ -27,11 +27,11 @@ def test_an_array_is_an_array_while_it_is_recorded():
         seen.extend(
             [isinstance(x, np.ndarray), isinstance(total, np.floating), isinstance(total, float), x.dtype, x.ndim]
         )
-        seen.extend([isinstance(x.shape[0], int), len(x.shape), repr(x)])
+        seen.extend([isinstance(x.shape[0], int), len(x.shape)])
         return [total]
 
     check(function, *rows(2, 3))
-    assert seen[:8] == [True, True, True, np.dtype(float), 2, True, 2, "<recorded array of float64, shape (2, 4)>"]
+    assert seen[:7] == [True, True, True, np.dtype(float), 2, True, 2]
 
 
 @pytest.mark.parametrize("size", [3, 200])

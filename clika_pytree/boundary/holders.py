@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import types
 
 from clika_pytree._native import tree_leaves
 from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
+from clika_pytree.wording import PLAIN, class_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,6 +29,28 @@ def has_tensor(tree: Any) -> bool:
         return any(runtime_of(leaf) is not None for leaf in tree_leaves(tree))
     except Exception:  # a tree that can't be walked is none that a graph could hold
         return False
+
+
+def without_sizes(value: Any) -> Any:
+    """The value with numbers in the place of what stands for sizes; itself where there is none."""
+    cls = class_of(value)
+    make: Any = cls
+    if id(cls) in PLAIN:
+        return value
+    if cls in (tuple, list, set, frozenset):
+        items: list[Any] = [*value]
+        plain = [without_sizes(item) for item in items]
+        return value if all(map(operator.is_, plain, items)) else make(plain)
+    if cls is dict:
+        keys, values = without_sizes([*value.keys()]), without_sizes([*value.values()])
+        same = all(map(operator.is_, (*keys, *values), (*value.keys(), *value.values())))
+        return value if same else dict(zip(keys, values, strict=True))
+    if cls is slice:
+        ends = (value.start, value.stop, value.step)
+        plain = [without_sizes(end) for end in ends]
+        return value if all(map(operator.is_, plain, ends)) else slice(*plain)
+    # A size says that it is a number, and gives it.
+    return value.__class__(value) if runtime_of(value) is not None and value.__class__ in (bool, int, float) else value
 
 
 def parts(leaf: Any) -> dict[str, Any]:

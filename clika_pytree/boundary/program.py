@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from inspect import Parameter
 from time import perf_counter
+from typing import cast
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, keystr, tree_flatten
 from clika_pytree.registration import with_article
@@ -12,7 +14,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, short_name, shorten, value_text
 
 from .flights import same_value
-from .holders import parts_with_tensors
+from .holders import has_tensor, parts_with_tensors, without_sizes
 from .state import Inside
 
 if TYPE_CHECKING:
@@ -63,12 +65,14 @@ class Outputs:
     def tensors_of(self, result: Any) -> list[Any]:
         """The tensors of a result, whose structure and other leaves are noted."""
         leaves, spec = tree_flatten(result, namespace=self.namespace)
+        spec = self.plain_spec(spec)
         places = [place for place, leaf in enumerate(leaves) if runtime_of(leaf) is not None]
         tensors = [leaves[place] for place in places]
         for place in places:
             leaves[place] = None
         for place, leaf in enumerate(leaves):
             if id(class_of(leaf)) not in PLAIN:
+                leaves[place] = leaf = without_sizes(leaf)
                 self.check_constant(leaf, spec, place)
         if self.spec is None:
             self.spec, self.leaves, self.places = spec, leaves, places
@@ -77,6 +81,36 @@ class Outputs:
         elif not all(map(same_value, leaves, self.leaves)):
             raise self.another("with other constants", f"{value_text(leaves)} in place of {value_text(self.leaves)}")
         return tensors
+
+    def plain_spec(self, spec: TreeSpec) -> TreeSpec:
+        """The structure with numbers in the place of sizes, which are then guards; tensors in it are refused."""
+        load, (state, *rest) = cast("tuple[Any, tuple[Any, ...]]", spec.__reduce_ex__(4))
+        *head, values, last = state
+        plain = tuple(map(without_sizes, values))
+        if any(map(has_tensor, plain)):
+            raise self.misplaced(spec)
+        if all(map(operator.is_, plain, values)):
+            return spec
+        return cast("TreeSpec", load((*head, plain, last), *rest))
+
+    def misplaced(self, spec: TreeSpec) -> PyTreeTypeError:
+        agenda = [(spec, 0, 0)]
+        while True:
+            node, depth, first = agenda.pop()
+            if has_tensor(node.context):
+                break
+            for child in node.children():
+                agenda.append((child, depth + 1, first))
+                first += child.num_leaves
+        path = f"result{keystr(spec.key_paths()[first][:depth])}" if node.num_leaves else "result"
+        cls = with_article(short_name(node.type))
+        error = PyTreeTypeError(
+            f"{self.name}() returned {cls} at {path} with a tensor in its context, where static fields and what a "
+            "flatten function returns beside the children stand: that would be the tensor of one call in all results. "
+            "Make it a data field, or one of the children"
+        )
+        error.path = path
+        return error
 
     def another(self, how: str, what: str) -> PyTreeValueError:
         """The error where a runtime traces once more, and the results are others."""

@@ -7,6 +7,7 @@ answered by `__class__`, and it carries the real value, so that the first call g
 from __future__ import annotations
 
 import operator
+import weakref
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from clika_pytree.wording import class_of
 
 from . import sizes
 from .kinds import is_a
-from .refusals import needs_value, refusal
+from .refusals import is_own_caller, needs_value, refusal
 from .sizes import COMPARISONS, UNARY, Size
 
 if TYPE_CHECKING:
@@ -92,11 +93,12 @@ MEMORY = ("base", "ctypes", "data", "flags", "flat", "resize", "setflags", "stri
 class Recorded:
     """A tensor of a recording: its node in the graph, and its value in the first call."""
 
-    __slots__ = ("traced_node", "traced_tape", "traced_value")
+    __slots__ = ("__weakref__", "traced_node", "traced_tape", "traced_value")
     __array_priority__ = 1000.0
 
     def __init__(self, tape: Tape, node: Node, value: Any) -> None:
         self.traced_tape, self.traced_node, self.traced_value = tape, node, value
+        tape.stand_ins.append(weakref.ref(self))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -112,6 +114,8 @@ class Recorded:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         from .functions import call_function
 
+        if any(cls not in (Recorded, Size) and not issubclass(cls, np.ndarray) for cls in types):
+            return NotImplemented
         return call_function(self.traced_tape, function, args, kwargs)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
@@ -181,7 +185,12 @@ class Recorded:
         raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __repr__(self) -> str:
-        return f"<recorded array of {self.traced_value.dtype}, shape {self.traced_value.shape}>"
+        facts = f"{self.traced_value.dtype}, shape {self.traced_value.shape}"
+        if not self.traced_tape.open:
+            return f"<an array of {facts}, of a recording that has ended>"
+        if is_own_caller():
+            return f"<recorded array of {facts}>"
+        raise needs_value("The text of a tensor (str(), repr(), print() and the like)")
 
     # Items, views and writing.
 
@@ -317,6 +326,7 @@ def refused_value(name: str) -> Callable[..., Any]:
     short = text.get(name, name.strip("_") + "()" if name.startswith("__") else f".{name}()")
 
     def method(self: Recorded, *args: Any, **kwargs: Any) -> Any:
+        self.traced_tape.check_open()
         if name == "__array__":
             raise refusal(
                 "np.asarray() of a tensor, or a numpy function that makes an array of it, needs its value, which "
@@ -329,8 +339,6 @@ def refused_value(name: str) -> Callable[..., Any]:
                 "A tensor as an index, or as a number of items, needs its value, which differs from call to call",
                 "np.take(table, index) reads a captured array or list",
             )
-        if name == "__format__" and args == ("",):
-            return repr(self)
         raise needs_value(short)
 
     return method
@@ -345,6 +353,7 @@ def attribute(name: str) -> property:
 
 def refused_memory(name: str) -> property:
     def get(self: Recorded) -> Any:
+        self.traced_tape.check_open()
         raise refusal(
             f"The attribute .{name} is about the memory of an array, which differs from call to call",
             "x.reshape(-1) and x.ravel() give all items in a row",

@@ -87,6 +87,8 @@ SPLITS = {"array_split", "dsplit", "hsplit", "split", "vsplit"}
 
 def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Record a call of a ufunc or of one of its methods."""
+    if any(map(has_its_own, (*inputs, *kwargs.get("out", ())))):
+        return NotImplemented
     out = kwargs.get("out", ())
     writes = [target for target in out if target is not None]
     if method == "at":
@@ -105,6 +107,12 @@ def call_ufunc(tape: Tape, ufunc: Any, method: str, inputs: tuple[Any, ...], kwa
     if not writes or method == "at":
         return result
     return tuple(item if given is None else given for given, item in zip(out, result, strict=True))
+
+
+def has_its_own(value: Any) -> bool:
+    """Whether an operand is of a library of arrays that does what ufuncs do in its own way."""
+    cls = class_of(value)
+    return not issubclass(cls, (Recorded, Size, np.ndarray, np.generic)) and hasattr(cls, "__array_ufunc__")
 
 
 def counted(args: tuple[Any, ...]) -> tuple[Any, ...]:

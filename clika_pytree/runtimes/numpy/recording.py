@@ -12,6 +12,7 @@ from .dims import layout_class
 from .entropy import Entropy
 from .graph import Graph, Names, output_term
 from .kinds import is_a
+from .leaks import check_ended, is_stand_in
 from .randomness import Watch
 from .refusals import Refusals
 from .tape import Tape, real
@@ -75,6 +76,8 @@ def record(
         results = [real(value) for value in outputs]
     finally:
         tape.open = False
+    del recorded, outputs
+    check_ended(tape)
     return results, Graph(tape, terms, layouts, names)
 
 
@@ -84,7 +87,7 @@ def own_memory(tape: Tape, outputs: list[Any], within_reach: dict[int, Any]) -> 
     To the graph such an array is a constant; the caller may write into a result. One that is captured comes back as
     itself, as it does without a graph.
     """
-    captured = {id(owner(array)) for array in within_reach.values()}
+    captured = {id(owner(array)) for array in within_reach.values() if not is_stand_in(array)}
     constants = [node.value for node in tape.constants.values() if is_a(node.value, np.ndarray)]
     made = [array for array in constants if id(owner(array)) not in captured]
     results: list[Any] = []

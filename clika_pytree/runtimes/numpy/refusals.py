@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
+import reprlib
 import threading
 
 import numpy as np
@@ -47,6 +48,16 @@ def user_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
         frame = frame.f_back
     return frame
+
+
+def is_own_caller() -> bool:
+    """Whether the method that asks was called by this package, as its messages do."""
+    frame: FrameType | None = inspect.currentframe()
+    for _ in range(2):
+        frame = frame and frame.f_back
+    while frame is not None and frame.f_code.co_filename == reprlib.__file__:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(OWN)
 
 
 def user_line() -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 
 import numpy as np
 
@@ -84,11 +85,12 @@ def size_text(expression: Any, name: Callable[[Node], str]) -> str:
 class Size:
     """A number that the sizes of the inputs decide. It carries the first call's value."""
 
-    __slots__ = ("expression", "tape", "value")
+    __slots__ = ("__weakref__", "expression", "tape", "value")
     __array_priority__ = 1000.0
 
     def __init__(self, tape: Tape, expression: Any, value: Any) -> None:
         self.tape, self.expression, self.value = tape, expression, value
+        tape.stand_ins.append(weakref.ref(self))
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -11,6 +11,7 @@ from clika_pytree.wording import class_of, shorten
 from .array import Recorded
 from .captured import Captured
 from .kinds import is_a
+from .leaks import has_stand_in
 from .refusals import needs_value, place_text, quoted_place, refusal, user_line
 from .sizes import Dim, Size, dims_in
 
@@ -136,6 +137,8 @@ class Tape:
     def __init__(self, tensors: Sequence[Any], watch: Watch | None, dynamic: bool) -> None:
         self.watch, self.dynamic = watch, dynamic
         self.open = True
+        self.running = ""  # the operation that is computed just now
+        self.stand_ins: list[Any] = []  # weak references to all that stand for tensors and sizes
         self.errors: Any = np.geterr()
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
         for node in () if dynamic else self.inputs:
@@ -153,11 +156,12 @@ class Tape:
     def check_open(self) -> None:
         if not self.open:
             raise refusal(
-                "A tensor of an earlier recording was used after the recorded function had returned",
+                "A tensor or a size of a recorded function was used after that function had ended",
                 "return it from the function, and do not keep it in a global, an attribute or a closure",
             )
 
     def use(self, node: Node) -> None:
+        self.check_open()
         if node.kind == INPUT:
             self.used.add(node.index)
 
@@ -165,9 +169,18 @@ class Tape:
         """The node of a captured object, one for each object."""
         node = self.constants.get(id(value))
         if node is None:
+            self.check_items(value)
             node = self.constants[id(value)] = Node(CONSTANT, len(self.constants), value)
             self.captured.add(value)
         return node
+
+    def check_items(self, array: Any) -> None:
+        """Refuse an array of objects that has tensors as its items: these would be those of the first call."""
+        if is_a(array, np.ndarray) and array.dtype.hasobject and has_stand_in(array):
+            raise refusal(
+                "An array of objects that holds tensors is not recorded",
+                "keep them in a list or a tuple, or join them with np.stack",
+            )
 
     def term(self, value: Any) -> Any:
         """An argument as the graph keeps it."""
@@ -260,6 +273,11 @@ class Tape:
             optional: Whether a result may be None, or what is written into.
         """
         self.check_open()
+        if self.running:
+            raise refusal(
+                f"A function that {self.running} calls used a tensor of the recorded function",
+                f"give it all it needs as arguments of {self.running}, or compute it before",
+            )
         kwargs = kwargs or {}
         for target in writes:
             self.refuse_captured(target, f"{name}")
@@ -287,6 +305,7 @@ class Tape:
 
     def run(self, op: Op, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it, and remember an error that another call need not give: if the function goes on, it has branched."""
+        self.running = op.name
         try:
             return call(*args, **kwargs)
         except (TypeError, AXIS_ERROR):  # a matter of dtypes and numbers of axes, which are guards
@@ -294,6 +313,8 @@ class Tape:
         except Exception as error:
             self.failed = self.failed or (op, f"{type(error).__name__} ({shorten(str(error))})")
             raise
+        finally:
+            self.running = ""
 
     def check_failed(self) -> None:
         """Refuse a function that caught such an error."""
@@ -319,6 +340,7 @@ class Tape:
     def wrap(self, op: Op, result: Any, origin: Node) -> tuple[Any, Any]:
         """A result as nodes and as what the function goes on with."""
         if is_a(result, (np.ndarray, np.generic)):
+            self.check_items(result)
             node = Node(RESULT, self.count, result)
             self.count += 1
             node.sources, node.varies, node.loose = origin.sources, origin.varies, origin.loose
