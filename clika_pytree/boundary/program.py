@@ -13,6 +13,7 @@ from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, short_name, shorten, value_text
 
+from .constants import Constants
 from .flights import same_value
 from .holders import has_tensor, parts_with_tensors, without_sizes
 from .state import Inside
@@ -61,6 +62,7 @@ class Outputs:
         self.spec: TreeSpec | None = None
         self.leaves: list[Any] = []  # with None where a tensor stands
         self.places: list[int] = []  # of the tensors among the leaves
+        self._constants: Constants | None = None
 
     def tensors_of(self, result: Any) -> list[Any]:
         """The tensors of a result, whose structure and other leaves are noted."""
@@ -131,18 +133,50 @@ class Outputs:
             why = "which can be used up, and a graph would hand out the same one at each call; return a list or a tuple"
         else:
             return
-        path = f"result{keystr(spec.key_paths()[place])}"
+        raise self.refusal(leaf, f"result{keystr(spec.key_paths()[place])}", why)
+
+    def refusal(self, leaf: Any, path: str, why: str) -> PyTreeTypeError:
         error = PyTreeTypeError(f"{self.name}() returned {with_article(short_name(class_of(leaf)))} at {path}, {why}")
         error.path = path
-        raise error
+        return error
+
+    def constants(self) -> Constants:
+        """The leaves that each call has for itself, found when nobody but the function holds them any more."""
+        assert self.spec is not None
+        if self._constants is None:
+            self._constants = Constants(self.leaves)
+            refused = self._constants.refused()
+            if refused is not None:
+                place, error = refused
+                path = f"result{keystr(self.spec.key_paths()[place])}"
+                raise self.refusal(
+                    self.leaves[place],
+                    path,
+                    f"which the function makes anew at each call; a graph copies it, which fails with {error!r:.80}. "
+                    "Make it outside of the function",
+                )
+        return self._constants
 
     def builder(self, run: Callable[[list[Any]], Sequence[Any]]) -> Callable[[list[Any]], Any]:
         """What runs the graph and builds the result."""
         assert self.spec is not None
         unflatten, template, places = self.spec.unflatten, self.leaves, self.places
-        if self.spec.is_leaf():
-            if places:
+        if len(places) == len(template):
+            if self.spec.is_leaf():
                 return lambda tensors: run(tensors)[0]
+            return lambda tensors: unflatten(run(tensors))
+        constants = self.constants()
+        if constants.places:
+
+            def run_and_copy(tensors: list[Any]) -> Any:
+                leaves = template.copy()
+                for place, tensor in zip(places, run(tensors), strict=True):
+                    leaves[place] = tensor
+                constants.fill(leaves)
+                return unflatten(leaves)
+
+            return run_and_copy
+        if self.spec.is_leaf():
             constant = template[0]
 
             def run_for_a_constant(tensors: list[Any]) -> Any:
@@ -150,8 +184,6 @@ class Outputs:
                 return constant
 
             return run_for_a_constant
-        if len(places) == len(template):
-            return lambda tensors: unflatten(run(tensors))
 
         def run_and_fill(tensors: list[Any]) -> Any:
             leaves = template.copy()

@@ -174,9 +174,11 @@ def live_ops(ops: list[Op], outputs: list[Any]) -> list[Op]:
 
 
 def output_term(tape: Tape, value: Any) -> Any:
-    """A result as the graph keeps it; the pair is the term and the real value of the first call."""
+    """A result as the graph keeps it."""
     from .array import Recorded
 
+    if type(value) is Node:
+        return value
     if type(value) is Recorded:
         tape.check_open()
         if value.traced_tape is not tape:

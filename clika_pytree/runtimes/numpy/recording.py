@@ -15,7 +15,7 @@ from .kinds import is_a
 from .leaks import check_ended, is_stand_in
 from .randomness import Watch
 from .refusals import Refusals
-from .tape import Tape, real
+from .tape import INPUT, Node, Tape, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -73,7 +73,7 @@ def record(
         tape.captured.check()
         outputs = own_memory(tape, outputs, watch.arrays)
         terms = [output_term(tape, value) for value in outputs]
-        results = [real(value) for value in outputs]
+        results = [value.value if type(value) is Node else real(value) for value in outputs]
     finally:
         tape.open = False
     del recorded, outputs
@@ -82,23 +82,24 @@ def record(
 
 
 def own_memory(tape: Tape, outputs: list[Any], within_reach: dict[int, Any]) -> list[Any]:
-    """The results, those copied at each run that lie in an array which the function made without any tensor.
+    """The results, those copied at each run that lie in the memory of a constant: the caller may write into a result.
 
-    To the graph such an array is a constant; the caller may write into a result. One that is captured comes back as
-    itself, as it does without a graph.
+    An array that is captured comes back as itself, as it does without a graph; one that the function made without any
+    tensor does not.
     """
     captured = {id(owner(array)) for array in within_reach.values() if not is_stand_in(array)}
-    constants = [node.value for node in tape.constants.values() if is_a(node.value, np.ndarray)]
-    made = [array for array in constants if id(owner(array)) not in captured]
+    roots = {id(node.root()) for node in tape.constants.values() if is_a(node.value, np.ndarray)}
     results: list[Any] = []
     for value in outputs:
         array = real(value)
         if is_a(array, np.ndarray):
             if array is value:
-                is_made = id(owner(array)) not in captured
+                is_copied = id(owner(array)) not in captured
+                value = value if is_copied else tape.itself(value)
             else:
-                is_made = any(np.may_share_memory(array, constant) for constant in made)
-            if is_made:
+                node = value.traced_node
+                is_copied = node.kind != INPUT and id(node.root()) in roots and tape.captured.shares(array)
+            if is_copied:
                 value = tape.add("function", "np.copy", np.copy, (value,), {"order": "K", "subok": True}, fresh=True)
         results.append(value)
     return results

@@ -143,8 +143,9 @@ class Tape:
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
         for node in () if dynamic else self.inputs:
             node.dims = node.shape
-        self.constants: dict[int, Node] = {}
-        self.captured = Captured()
+        self.constants: dict[Any, Node] = {}
+        self.originals: list[Any] = []  # whose addresses are keys of the constants
+        self.captured = Captured(watch.arrays.values() if watch is not None else ())
         self.failed: tuple[Op, str] | None = None
         self.ops: list[Op] = []
         self.count = 0
@@ -170,8 +171,13 @@ class Tape:
         node = self.constants.get(id(value))
         if node is None:
             self.check_items(value)
-            node = self.constants[id(value)] = Node(CONSTANT, len(self.constants), value)
-            self.captured.add(value)
+            node = self.constants[id(value)] = Node(CONSTANT, len(self.constants), self.captured.take(value))
+            self.originals.append(value)
+        return node
+
+    def itself(self, array: Any) -> Node:
+        """The node of a captured array that is a result: no copy of it, but the array."""
+        node = self.constants[id(array), "itself"] = Node(CONSTANT, len(self.constants), array)
         return node
 
     def check_items(self, array: Any) -> None:
@@ -237,11 +243,8 @@ class Tape:
         if not captured and target.traced_node.kind == RESULT and not target.traced_node.fresh:
             root = target.traced_node.root()
             captured = any(
-                node.root() is root
-                and is_a(node.value, np.ndarray)
-                and np.may_share_memory(node.value, target.traced_value)
-                for node in self.constants.values()
-            )
+                node.root() is root and is_a(node.value, np.ndarray) for node in self.constants.values()
+            ) and self.captured.shares(target.traced_value)
         if captured:
             raise refusal(
                 f"{how} writes into an array that the function captured, which a graph would do once only",
@@ -288,7 +291,7 @@ class Tape:
         op.writes = [target.traced_node for target in writes]
         for target in writes:
             if any(node.root() is target.traced_node.root() for node in self.inputs):
-                self.captured.written(target.traced_value)
+                self.captured.written.append(target.traced_value)
         op.fresh = fresh
         errors: Any = np.geterr()
         if errors != self.errors:

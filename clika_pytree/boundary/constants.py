@@ -1,0 +1,81 @@
+"""Leaves of a result that are no tensors. Each call has its own of what the function made."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import sys
+import types
+from collections import Counter
+
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import PLAIN, class_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__: list[str] = []
+
+# What these lead to is not part of a value, and copying gives the object itself.
+ATOMS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, types.FrameType)
+
+
+class Constants:
+    """Those leaves of a list that a function made and that can change, as patterns for each call's own."""
+
+    def __init__(self, leaves: list[Any]) -> None:
+        self.shared = {id(held): held for held in held_elsewhere(leaves)}
+        self.places = [place for place, leaf in enumerate(leaves) if id(leaf) not in self.shared and not is_fixed(leaf)]
+        self.patterns = [leaves[place] for place in self.places]
+
+    def fill(self, leaves: list[Any]) -> None:
+        """Put the leaves of one call into their places. What is shared is not copied."""
+        made: list[Any] = copy.deepcopy(self.patterns, {**self.shared})
+        for place, leaf in zip(self.places, made, strict=True):
+            leaves[place] = leaf
+
+    def refused(self) -> tuple[int, Exception] | None:
+        """The place of a leaf that can't be copied, and why."""
+        for place, leaf in zip(self.places, self.patterns, strict=True):
+            try:
+                copy.deepcopy(leaf, {**self.shared})
+            except Exception as error:
+                return place, error
+        return None
+
+
+def is_fixed(leaf: Any) -> bool:
+    """Whether nothing about a leaf can change, as far as copying knows."""
+    cls = class_of(leaf)
+    if id(cls) in PLAIN:
+        return True
+    if cls is frozenset:
+        return all(id(class_of(item)) in PLAIN for item in leaf)
+    try:
+        return copy.deepcopy(leaf) is leaf
+    except Exception:
+        return False
+
+
+def held_elsewhere(leaves: list[Any]) -> list[Any]:
+    """The objects that the leaves lead to and that others hold, too: the function captured them, or keeps them.
+
+    They are those with more references than come from the leaves, as the collector counts.
+    """
+    probe = bytearray()
+    within: dict[int, Any] = {id(probe): probe}
+    inner = Counter[int](map(id, leaves))
+    agenda = [leaf for leaf in leaves if id(class_of(leaf)) not in PLAIN]
+    while agenda:
+        found = agenda.pop()
+        if id(found) not in within and not isinstance(found, ATOMS):
+            within[id(found)] = found
+            parts = gc.get_referents(found)
+            inner.update(map(id, parts))
+            agenda += parts
+    objects = [*within.values()]
+    found, parts = None, []
+    within.clear()
+    counts = [sys.getrefcount(held) for held in objects]
+    own = counts[0] - 1  # its name is a reference to the probe
+    return [held for held, count in zip(objects[1:], counts[1:], strict=True) if count - own > inner[id(held)]]
