@@ -11,6 +11,7 @@ RUST = ROOT / "rust" / "src"
 ROOMS = [
     "structure",
     "errors",
+    "memory",
     "limits",
     "ffi",
     "values",
@@ -28,6 +29,7 @@ UNSAFE = {
     "ffi/mod.rs",
     "files/buffers.rs",
     "files/mapping.rs",
+    "memory.rs",
     "walk/agenda.rs",
     "walk/cursor.rs",
     "walk/dive.rs",

@@ -59,7 +59,7 @@ assert not wrong, wrong
 """
 
 
-@pytest.mark.parametrize("name", ["containers", "registered", "context"])
+@pytest.mark.parametrize("name", ["containers", "keys", "registered", "context"])
 def test_every_operation_ends_in_a_memory_error(name):
     run_python(f"name, size, factor = {name!r}, 3000, 4\n{SCRIPT}", timeout=110)
 

@@ -4,6 +4,7 @@
 //!
 //! - [`structure`]: the shape of a tree as numbers, without Python.
 //! - [`errors`]: the error family and the words that name a place in a tree.
+//! - [`memory`]: what the allocator keeps back for errors.
 //! - [`limits`]: what long loops ask on their way, of memory and of the user.
 //! - [`ffi`]: the unsafe ground, owned references and `CPython`'s containers.
 //! - [`values`]: keys and contexts compared by exact type and bits.
@@ -27,6 +28,7 @@ mod files;
 mod guards;
 mod keys;
 mod limits;
+mod memory;
 mod python;
 mod registry;
 mod spec;

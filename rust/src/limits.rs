@@ -6,6 +6,7 @@ use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 
 use crate::errors::no_memory;
+use crate::memory;
 
 /// How many steps, of some nanoseconds each, lie between two looks at pending signals.
 const STEPS: usize = 1 << 16;
@@ -62,6 +63,13 @@ impl Interrupts {
     }
 }
 
+/// Refuses more where memory has ended: of many small things each would still be served, until nothing is left for the
+/// error itself.
+#[inline]
+pub(crate) fn check_reserve() -> PyResult<()> {
+    if memory::has_ended() { Err(no_memory(())) } else { Ok(()) }
+}
+
 /// Collections that raise where there is no memory for more; the standard library ends the process.
 pub(crate) trait Grow<T> {
     /// Adds one more.
@@ -87,6 +95,7 @@ pub(crate) fn gathered<T>(items: impl IntoIterator<Item = T>) -> PyResult<Vec<T>
     let items = items.into_iter();
     let mut gathered = Vec::new();
     gathered.try_reserve(items.size_hint().0).map_err(no_memory)?;
+    check_reserve()?;
     gathered.grow_by(items)?;
     Ok(gathered)
 }
@@ -104,6 +113,7 @@ pub(crate) fn all_of<T>(results: impl IntoIterator<Item = PyResult<T>>) -> PyRes
 pub(crate) fn exactly<T: Copy>(items: &[T]) -> PyResult<Box<[T]>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(items.len()).map_err(no_memory)?;
+    check_reserve()?;
     copy.extend_from_slice(items);
     Ok(copy.into_boxed_slice())
 }
@@ -175,6 +185,7 @@ pub(crate) fn check_memory(level: usize) -> PyResult<()> {
 pub(crate) fn joined(parts: &[&str]) -> PyResult<String> {
     let mut text = String::new();
     text.try_reserve_exact(parts.iter().map(|part| part.len()).sum()).map_err(no_memory)?;
+    check_reserve()?;
     text.extend(parts.iter().copied());
     Ok(text)
 }

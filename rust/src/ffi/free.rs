@@ -1,6 +1,7 @@
 //! Giving references back without recursing on the depth of what they held.
 
 use std::cell::{Cell, RefCell};
+use std::mem::{ManuallyDrop, take};
 
 use pyo3::{Bound, Py, PyAny, Python, ffi};
 
@@ -12,8 +13,9 @@ const DEEPEST: u32 = 32;
 thread_local! {
     /// How many owners of references are dying inside one another on this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// References that the outermost of them gives back in the end.
-    static PUT_OFF: RefCell<Vec<Raw>> = const { RefCell::new(Vec::new()) };
+    /// References that the outermost of them gives back in the end. Nothing is left of it then, so that the thread has
+    /// nothing to end: to be told of its end takes memory, without which the process would be ended.
+    static PUT_OFF: RefCell<ManuallyDrop<Vec<Raw>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// Gives back the references of an owner that dies. Objects of ours may hold each other in a chain of any length, so
@@ -42,6 +44,7 @@ fn end(reference: Raw) {
         while let Some(reference) = PUT_OFF.with(|put_off| put_off.borrow_mut().pop()) {
             drop_reference(reference);
         }
+        drop(PUT_OFF.with(|put_off| take(&mut **put_off.borrow_mut())));
     }
     DEPTH.set(depth);
 }

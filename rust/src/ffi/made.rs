@@ -7,14 +7,17 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use super::RefVec;
 use crate::errors::text_of;
 
+/// So many references are moved at once: more take their time, in which the user may press Ctrl-C.
+const PART: usize = 1 << 20;
+
 /// A list of the references from `start` on.
 pub(crate) fn list_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) -> PyResult<Bound<'py, PyList>> {
-    let count = (items.len() - start).cast_signed();
-    // SAFETY: the new list has room for `count` items and is filled before any Python code runs.
+    let count = items.len() - start;
+    // SAFETY: the new list has room for `count` items and is filled before any Python code sees it.
     unsafe {
-        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(count))?;
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(count.cast_signed()))?;
         if count > 0 {
-            items.move_out(start, (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item);
+            fill(&list, (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item, items, start)?;
         }
         Ok(list.cast_into_unchecked())
     }
@@ -22,14 +25,60 @@ pub(crate) fn list_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) 
 
 /// A tuple of the references from `start` on.
 pub(crate) fn tuple_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) -> PyResult<Bound<'py, PyTuple>> {
-    let count = (items.len() - start).cast_signed();
-    // SAFETY: the new tuple has room for `count` items and is filled before any Python code runs; the empty tuple is
+    let count = items.len() - start;
+    // SAFETY: the new tuple has room for `count` items and is filled before any Python code sees it; the empty tuple is
     // shared, and nothing is written to it.
     unsafe {
-        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(count))?;
-        items.move_out(start, (&raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast());
+        let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(count.cast_signed()))?;
+        fill(&tuple, (&raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item).cast(), items, start)?;
         Ok(tuple.cast_into_unchecked())
     }
+}
+
+/// Moves the references from `start` on to the room of a new list or tuple.
+///
+/// # Safety
+/// `room` has place for them, and is that of an object which nobody else has seen.
+#[inline]
+unsafe fn fill(
+    object: &Bound<'_, PyAny>,
+    room: *mut *mut ffi::PyObject,
+    items: &mut RefVec,
+    start: usize,
+) -> PyResult<()> {
+    // SAFETY: as promised.
+    unsafe {
+        if items.len() - start > PART {
+            return fill_in_parts(object, room, items, start);
+        }
+        items.move_out(start, room);
+    }
+    Ok(())
+}
+
+/// The same, from the last part to the first, with a look at signals after each.
+///
+/// # Safety
+/// As for `fill`.
+#[cold]
+unsafe fn fill_in_parts(
+    object: &Bound<'_, PyAny>,
+    room: *mut *mut ffi::PyObject,
+    items: &mut RefVec,
+    start: usize,
+) -> PyResult<()> {
+    // SAFETY: as promised; places without an object are null, which is what ends a list or a tuple well. The collector,
+    // which shows objects to everybody, does not know this one until it is full.
+    unsafe {
+        ffi::PyObject_GC_UnTrack(object.as_ptr().cast());
+        while items.len() > start {
+            let part = start.max(items.len().saturating_sub(PART));
+            items.move_out(part, room.add(part - start));
+            object.py().check_signals()?;
+        }
+        ffi::PyObject_GC_Track(object.as_ptr().cast());
+    }
+    Ok(())
 }
 
 /// A tuple of new references to these objects.

@@ -11,7 +11,6 @@
 mod address;
 mod attributes;
 mod cell;
-mod cushion;
 mod dict_table;
 mod free;
 mod hash_slot;

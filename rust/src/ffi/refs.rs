@@ -9,7 +9,7 @@ use pyo3::{Borrowed, ffi};
 
 use super::free::give_back;
 use crate::errors::no_memory;
-use crate::limits::Interrupts;
+use crate::limits::{Interrupts, check_reserve};
 
 /// So few pointers are copied faster one by one than by a call.
 const FEW: usize = 8;
@@ -280,6 +280,7 @@ impl RefVec {
     pub(crate) fn drain_to_slots(&mut self) -> PyResult<Slots> {
         let mut exact = Vec::new();
         exact.try_reserve_exact(self.items.len()).map_err(no_memory)?;
+        check_reserve()?;
         exact.append(&mut self.items);
         Ok(Slots(exact.into_boxed_slice()))
     }

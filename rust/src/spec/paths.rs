@@ -159,6 +159,8 @@ struct SharedKeys<'py> {
 
 /// Places beyond are not worth remembering.
 const SHARED_PLACES: usize = 64;
+/// More keys than these are as good as never the same, and millions of them would take their time to end.
+const SHARED_KEYS: usize = 1 << 16;
 
 impl<'py> SharedKeys<'py> {
     fn key_of(&mut self, py: Python<'py>, node: &Node, slots: &Slots, child: usize) -> PyResult<Bound<'py, PyAny>> {
@@ -168,6 +170,9 @@ impl<'py> SharedKeys<'py> {
         {
             if let Some(known) = self.of_mappings.get(&key) {
                 return Ok(known.clone());
+            }
+            if self.of_mappings.len() >= SHARED_KEYS {
+                return made();
             }
             self.of_mappings.try_reserve(1).map_err(no_memory)?;
             return Ok(self.of_mappings.entry(key).or_insert(made()?).clone());

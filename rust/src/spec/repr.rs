@@ -23,22 +23,32 @@ const MOST_NESTED: usize = 64;
 
 thread_local! {
     /// The structures that this thread is printing: contexts print what they hold, and that may be a structure.
-    static PRINTED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static PRINTED: RefCell<Printed> = const { RefCell::new(Printed { addresses: [0; MOST_NESTED], count: 0 }) };
 }
 
-/// A structure that is being printed, by its address.
-struct Printing(usize);
+/// Structures by their addresses, the innermost last. In a place of its own, which nobody has to be told the end of.
+struct Printed {
+    addresses: [usize; MOST_NESTED],
+    count: usize,
+}
+
+/// The innermost structure that is being printed.
+struct Printing;
 
 impl Printing {
-    fn enter(address: usize) -> Self {
-        PRINTED.with_borrow_mut(|printed| printed.push(address));
-        Self(address)
+    /// None where there are too many.
+    fn enter(address: usize) -> Option<Self> {
+        PRINTED.with_borrow_mut(|printed| {
+            *printed.addresses.get_mut(printed.count)? = address;
+            printed.count += 1;
+            Some(Self)
+        })
     }
 }
 
 impl Drop for Printing {
     fn drop(&mut self) {
-        PRINTED.with_borrow_mut(|printed| printed.retain(|address| *address != self.0));
+        PRINTED.with_borrow_mut(|printed| printed.count -= 1);
     }
 }
 
@@ -56,15 +66,13 @@ impl Graph {
 
     fn print_unless_open(&self, py: Python<'_>, enough: usize) -> PyResult<String> {
         let address = std::ptr::from_ref(self) as usize;
-        let (is_open, nested) = PRINTED.with_borrow(|printed| (printed.contains(&address), printed.len()));
-        if is_open {
+        if PRINTED.with_borrow(|printed| printed.addresses[..printed.count].contains(&address)) {
             return Ok("TreeSpec(...)".to_owned());
         }
-        if nested >= MOST_NESTED {
+        let Some(_printing) = Printing::enter(address) else {
             let message = format!("clika_pytree: more than {MOST_NESTED} TreeSpecs in the contexts of one another");
             return Err(PyRecursionError::new_err(message));
-        }
-        let _printing = Printing::enter(address);
+        };
         self.print(py, enough)
     }
 

@@ -1,5 +1,6 @@
 //! Making a container of its children.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
@@ -8,6 +9,9 @@ use crate::limits::{Interrupts, gathered};
 use crate::registry::{DroppedDefault, Manner, Registration, builtins};
 use crate::structure::{Kind, Node};
 use crate::values;
+
+/// So many children are handed to a class of CPython at once: it looks at no signals.
+const AT_ONCE: usize = 1 << 20;
 
 /// Puts a container in the place of its children, which are the last ones on the stack.
 ///
@@ -127,8 +131,18 @@ fn assemble_rare<'py>(
             Ok(dict)
         }
         Kind::Deque => {
-            let children = ffi::tuple_from(py, stack, base)?;
-            builtins(py)?.deque.bind(py).call1((children, slot(0)))
+            let class = builtins(py)?.deque.bind(py);
+            if stack.len() - base <= AT_ONCE {
+                return class.call1((ffi::tuple_from(py, stack, base)?, slot(0)));
+            }
+            let deque = class.call1(((), slot(0)))?;
+            for start in (base..stack.len()).step_by(AT_ONCE) {
+                let places = start..stack.len().min(start + AT_ONCE);
+                let part = ffi::tuple_of(py, places.filter_map(|place| stack.take(py, place)))?;
+                deque.call_method1(intern!(py, "extend"), (part,))?;
+                py.check_signals()?;
+            }
+            Ok(deque)
         }
         Kind::NamedTuple => ffi::tuple_instance_from(slot(0).cast::<PyType>()?, stack, base),
         Kind::Custom | Kind::Dataclass | Kind::Static => {

@@ -4,9 +4,12 @@
 //! few small strings and boxes are needed, and whoever asks for those in Rust has the process ended where there is no
 //! memory. They are served from here then.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const BLOCK: usize = 64;
 const BLOCKS: usize = 1 << 10;
@@ -22,6 +25,28 @@ unsafe impl Sync for Room {}
 static ROOM: Room = Room(UnsafeCell::new([0; SIZE]));
 /// Which blocks of the room are handed out.
 static SERVED: Mutex<[bool; BLOCKS]> = Mutex::new([false; BLOCKS]);
+
+static BLOCKS_SERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the room is running out, and the system still has no memory. Who makes many small things asks, and gives up:
+/// what is left is for the error.
+#[inline]
+pub(crate) fn has_ended() -> bool {
+    BLOCKS_SERVED.load(Relaxed) > BLOCKS / 4 && system_refuses()
+}
+
+#[cold]
+fn system_refuses() -> bool {
+    let layout = Layout::new::<[u8; LARGEST_SERVED]>();
+    // SAFETY: the layout has a size, and what was given for it is given back.
+    unsafe {
+        let memory = System.alloc(layout);
+        if !memory.is_null() {
+            System.dealloc(memory, layout);
+        }
+        memory.is_null()
+    }
+}
 
 struct Cushioned;
 
@@ -44,6 +69,7 @@ fn serve(layout: Layout) -> *mut u8 {
         return std::ptr::null_mut();
     };
     served[first..first + count].fill(true);
+    BLOCKS_SERVED.fetch_add(count, Relaxed);
     // SAFETY: the offset lies in the room.
     unsafe { ROOM.0.get().cast::<u8>().add(first * BLOCK) }
 }
@@ -51,8 +77,9 @@ fn serve(layout: Layout) -> *mut u8 {
 #[cold]
 fn take_back(offset: usize, layout: Layout) {
     if let Ok(mut served) = SERVED.lock() {
-        let first = offset / BLOCK;
-        served[first..first + layout.size().div_ceil(BLOCK)].fill(false);
+        let (first, count) = (offset / BLOCK, layout.size().div_ceil(BLOCK));
+        served[first..first + count].fill(false);
+        BLOCKS_SERVED.fetch_sub(count, Relaxed);
     }
 }
 
