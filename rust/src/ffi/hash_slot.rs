@@ -34,7 +34,7 @@ unsafe extern "C" fn known_or_other<T: KnownHash>(object: *mut ffi::PyObject) ->
     };
     match known {
         // -1 is how a slot says that it failed.
-        #[expect(clippy::cast_possible_truncation, reason = "a hash, of which any bits will do")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any bits of a hash will do")]
         Some(hash) => match hash as ffi::Py_hash_t {
             -1 => -2,
             hash => hash,

@@ -10,7 +10,7 @@ use crate::registry::{DroppedDefault, Manner, Registration, builtins};
 use crate::structure::{Kind, Node};
 use crate::values;
 
-/// So many children are handed to a class of CPython at once: it looks at no signals.
+/// So many children are handed to a class of `CPython` at once: it looks at no signals.
 const AT_ONCE: usize = 1 << 20;
 
 /// Puts a container in the place of its children, which are the last ones on the stack.
