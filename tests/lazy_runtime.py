@@ -134,7 +134,9 @@ class LazyRuntime(Runtime):
     def describe(self, x: Any, /) -> TensorSpec:
         return TensorSpec("float", tuple(x.shape))
 
-    def compile(self, flat_fn: Any, tensors: Sequence[Any], dynamic: bool, /) -> tuple[None, LazyProgram]:
+    def compile(
+        self, flat_fn: Any, tensors: Sequence[Any], dynamic: bool, names: Sequence[str], /
+    ) -> tuple[None, LazyProgram]:
         program = LazyProgram(flat_fn, tensors)
         self.programs.append(program)
         return None, program

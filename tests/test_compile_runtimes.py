@@ -78,9 +78,9 @@ def test_another_structure_when_a_runtime_traces_again(lazy: LazyRuntime) -> Non
     kept: list[Any] = []
     original = lazy.compile
 
-    def compile(flat_fn: Any, tensors: Any, dynamic: bool) -> Any:
+    def compile(flat_fn: Any, tensors: Any, dynamic: bool, names: Any) -> Any:
         kept.append(flat_fn)
-        return original(flat_fn, tensors, dynamic)
+        return original(flat_fn, tensors, dynamic, names)
 
     lazy.compile = compile  # type: ignore[method-assign]
     crt.compile(lambda x: [x] * x.size)(tensor(1, 2))
@@ -102,9 +102,9 @@ def test_a_runtime_that_keeps_the_function_keeps_no_arguments(lazy: LazyRuntime)
 
     original = lazy.compile
 
-    def compile(flat_fn: Any, tensors: Any, dynamic: bool) -> Any:
+    def compile(flat_fn: Any, tensors: Any, dynamic: bool, names: Any) -> Any:
         kept.append(flat_fn)
-        return original(flat_fn, tensors, dynamic)
+        return original(flat_fn, tensors, dynamic, names)
 
     lazy.compile = compile  # type: ignore[method-assign]
     x = tensor(1, 2)

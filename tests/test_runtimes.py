@@ -78,6 +78,10 @@ class Undecided(LazyRuntime):
     lazy = None  # type: ignore[assignment]
 
 
+class Described(LazyRuntime):
+    described_by = "aval"  # type: ignore[assignment]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -87,8 +91,9 @@ class Undecided(LazyRuntime):
         (Nameless(), ["name is a str, got ''"]),
         (OneModule(), ["'lazy'", "tuple of names of modules", "got 'lazy_tensors'"]),
         (Undecided(), ["True or False as lazy, got None"]),
+        (Described(), ["a tuple of names of attributes as described_by, got 'aval'"]),
     ],
-    ids=["class", "none", "module", "nameless", "one module", "undecided"],
+    ids=["class", "none", "module", "nameless", "one module", "undecided", "described"],
 )
 def test_what_is_no_runtime_is_refused(given: Any, words: list[str]) -> None:
     with pytest.raises(crt.PyTreeTypeError) as caught:
@@ -110,7 +115,7 @@ def test_the_base_class_says_what_is_missing() -> None:
 
     runtime = Holder()
     for call in (
-        lambda: runtime.compile(list, [], False),
+        lambda: runtime.compile(list, [], False, []),
         lambda: runtime.trace(list, [], [], None),
         lambda: runtime.load_graph("graph"),
         lambda: runtime.wait([1]),
@@ -120,6 +125,7 @@ def test_the_base_class_says_what_is_missing() -> None:
         with pytest.raises(crt.PyTreeTypeError, match=r"the runtime 'holder' can't .* its class Holder does not"):
             call()
     assert runtime.same_memory(1) is runtime.module_state(1) is None
+    assert not runtime.is_traced([1])
     runtime.lazy = False  # type: ignore[misc]
     assert runtime.wait([1]) is None  # type: ignore[func-returns-value]
 
@@ -133,7 +139,9 @@ def test_a_runtime_by_name_or_object(lazy: LazyRuntime) -> None:
     assert runtime_named("compile()", "lazy") is runtime_named("compile()", lazy) is lazy
     numpy = runtime_named("compile()", "numpy")
     assert runtime_named("compile()", numpy) is numpy
-    with pytest.raises(crt.PyTreeValueError, match=r"compile\(\) expects .* got 'lasy'; known are 'lazy', 'numpy'"):
+    with pytest.raises(
+        crt.PyTreeValueError, match=r"compile\(\) expects .* got 'lasy'; known are 'jax', 'lazy', 'numpy'"
+    ):
         runtime_named("compile()", "lasy")
     for given in (LazyRuntime(), 3, LazyRuntime):
         with pytest.raises(crt.PyTreeTypeError, match=r"register_runtime\(\) makes one known"):

@@ -99,6 +99,8 @@ class Compiled(Generic[P, R]):
             return cast("R", self.__wrapped__(*args, **kwargs))
         while True:
             call = self._cache.bind(args, kwargs)
+            if any(runtime.is_traced(call.tensors) for runtime in call.runtimes):
+                return cast("R", self.__wrapped__(*args, **kwargs))
             flight = self._flights.begin(call)
             try:
                 # Another thread may have made the graph since this one looked.

@@ -14,6 +14,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, short_name, shorten, value_text
 
 from .constants import Constants
+from .explanation import tensor_names
 from .flights import same_value
 from .holders import has_tensor, parts_with_tensors, without_sizes
 from .state import Inside
@@ -239,9 +240,12 @@ def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dyn
 
     # What messages call the values it is called with.
     vars(flat_fn)["values"] = arguments.named(call)
-    tensors = call.tensors
+    # What libraries call the graph, and where they say it is defined.
+    flat_fn.__name__ = flat_fn.__qualname__ = name
+    vars(flat_fn)["__wrapped__"] = function
+    tensors, names = call.tensors, tensor_names(call)
     start = perf_counter()
-    results, executable = runtime.compile(flat_fn, tensors, dynamic)
+    results, executable = runtime.compile(flat_fn, tensors, dynamic, names)
     program = Program(call, executable, outputs, perf_counter() - start)
     if results is None:
         return program, program.run(tensors)

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["register_runtime", "runtime_of"]
 
 GROUP = "clika_pytree.runtimes"
-# The runtimes of this package, by name.
-BUILT_IN = ("numpy",)
+# The runtimes of this package, and the modules that the classes of their tensors are in.
+BUILT_IN = {"numpy": ("numpy",), "jax": ("jax", "jaxlib")}
+BY_MODULE = {module: name for name, modules in BUILT_IN.items() for module in modules}
 # What stands for a tensor while a runtime of this package records.
 RECORDED = "clika_pytree.runtimes."
 METHODS = (
     *("is_tensor_type", "describe", "compile", "trace", "load_graph", "wait"),
-    *("to_host", "from_host", "same_memory", "module_state"),
+    *("to_host", "from_host", "same_memory", "is_traced", "module_state"),
 )
 
 _registered: dict[str, Runtime] = {}
@@ -109,6 +110,12 @@ def check(runtime: Any) -> None:
             f"register_runtime() expects the runtime {name!r} to have a tuple of names of modules as modules, such as "
             f'("jax", "jaxlib"), got {described(modules)}'
         )
+    names: Any = getattr(runtime, "described_by", ())
+    if class_of(names) is not tuple or not all(type(name) is str for name in names):
+        raise PyTreeTypeError(
+            f"register_runtime() expects the runtime {name!r} to have a tuple of names of attributes as described_by, "
+            f"got {described(names)}"
+        )
     for flag in ("own_guards", "lazy"):
         if type(getattr(runtime, flag, None)) is not bool:
             raise PyTreeTypeError(
@@ -155,15 +162,33 @@ def within(module: str, name: str) -> bool:
 
 def from_this_package(module: str) -> Runtime | None:
     is_recorded = module.startswith(RECORDED)
-    name = module.removeprefix(RECORDED).partition(".")[0]
-    return built_in(name, "recorded" if is_recorded else "runtime") if name in BUILT_IN else None
+    top = module.removeprefix(RECORDED).partition(".")[0]
+    if is_recorded:
+        return built_in(top, "recorded") if top == "numpy" else None
+    return built_in(BY_MODULE[top]) if top in BY_MODULE else None
 
 
 def built_in(name: str, which: str = "runtime") -> Runtime:
     from importlib import import_module
 
-    runtime: Runtime = getattr(import_module(f"{GROUP}.{name}.runtime"), which)
+    try:
+        runtime: Runtime = getattr(import_module(f"{GROUP}.{name}.runtime"), which)
+    except ModuleNotFoundError as error:
+        if error.name not in BUILT_IN[name]:
+            raise
+        raise PyTreeValueError(
+            f"the runtime {name!r} needs the package {error.name}, which is not installed: "
+            f"pip install 'clika-pytree[{name}]'"
+        ) from error
     return runtime
+
+
+def is_built_in(given: Any) -> bool:
+    """Whether an object is a runtime of this package, which then is loaded."""
+    import sys
+
+    modules = [sys.modules.get(f"{GROUP}.{name}.runtime") for name in BUILT_IN]
+    return any(getattr(module, "runtime", None) is given for module in modules if module is not None)
 
 
 def from_entry_point(module: str) -> Runtime | None:
@@ -214,7 +239,7 @@ def runtime_named(caller: str, given: Any) -> Runtime:
         raise PyTreeValueError(f"{caller} expects the name of a runtime, got {described(given)}; known are {known}")
     if any(runtime is given for runtime in _registered.values()):
         return given  # type: ignore[no-any-return]
-    if any(built_in(name) is given for name in BUILT_IN):
+    if is_built_in(given):
         return given  # type: ignore[no-any-return]
     raise PyTreeTypeError(
         f"{caller} expects the name of a runtime, or a runtime that was registered, got {described(given)}; "

@@ -151,6 +151,9 @@ class Runtime(ABC):
         own_guards: Whether what `compile` gives checks dtypes and sizes itself. Where it does not, its `guards` say
             what is to be checked.
         lazy: Whether a tensor may be handed on before its elements are computed.
+        described_by: Where guards read what a tensor is, if not at its own `dtype` and `shape`: the name of an
+            attribute whose value has these two and is equal for tensors that are alike in all respects, most often the
+            same object; then names of other attributes of that value that count beside dtype and sizes.
 
     Example:
         >>> import clika_pytree
@@ -171,6 +174,7 @@ class Runtime(ABC):
     modules: tuple[str, ...]
     own_guards: bool = True
     lazy: bool = False
+    described_by: tuple[str, ...] = ()
 
     @abstractmethod
     def is_tensor_type(self, cls: type[Any], /) -> bool:
@@ -181,7 +185,7 @@ class Runtime(ABC):
         """What is known of a tensor, or of something that stands for one, without its elements."""
 
     def compile(
-        self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, /
+        self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, names: Sequence[str], /
     ) -> tuple[Sequence[Any] | None, Executable]:
         """Compile a function for tensors like these.
 
@@ -189,6 +193,7 @@ class Runtime(ABC):
             flat_fn: Takes one list of tensors, gives one list of tensors.
             tensors: Those of the call at hand.
             dynamic: Whether one program should serve all sizes of the first axis.
+            names: What messages call the tensors, such as `params['w']`.
 
         Returns:
             The results for these tensors where compiling computed them, else None; and the program.
@@ -243,6 +248,13 @@ class Runtime(ABC):
     def same_memory(self, x: Any, /) -> Hashable:
         """A value that two tensors have in common exactly if they are the same elements at the same place, or None."""
         return None
+
+    def is_traced(self, tensors: Sequence[Any], /) -> bool:
+        """Whether one of them stands for a tensor, as the library itself is tracing or transforming a function.
+
+        A compiled function that is called with such runs as it is, as a part of that trace.
+        """
+        return False
 
     def module_state(self, obj: Any, /) -> dict[str, Any] | None:
         """The tensors of an object that this library calls a module, by name; None for every other object."""

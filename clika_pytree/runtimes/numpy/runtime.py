@@ -55,7 +55,9 @@ class NumpyRuntime(Runtime):
     def describe(self, x: Any, /) -> TensorSpec:
         return describe(x)
 
-    def compile(self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, /) -> tuple[Sequence[Any], Program]:
+    def compile(
+        self, flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, names: Sequence[str], /
+    ) -> tuple[Sequence[Any], Program]:
         results, graph = record(flat_fn, tensors, dynamic=dynamic)
         return results, Program(graph)
 

@@ -1,11 +1,12 @@
 //! What a graph may take for granted of a tensor: dtype, sizes, and how it lies in memory.
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
 use crate::errors::{Family, error};
-use crate::ffi::{self, Array, with_array};
+use crate::ffi::{self, Array, Raw, with_array};
 use crate::structure::Mixer;
 
 /// Where the facts of the instances of a class are read.
@@ -15,10 +16,12 @@ pub(super) enum Reading {
     Array(bool),
     /// From the attributes `dtype` and `shape`.
     Attributes,
+    /// From those of an attribute, and from others of it that its runtime names in a tuple of str, the attribute first.
+    Described(Raw),
 }
 
 impl Reading {
-    /// How a class of tensors is read.
+    /// How a class of tensors is read that its runtime does not describe.
     pub(super) fn of(cls: &Bound<'_, PyType>) -> PyResult<Self> {
         let py = cls.py();
         let Some(ndarray) = ffi::loaded(intern!(py, "numpy"), intern!(py, "ndarray"))? else {
@@ -87,6 +90,60 @@ pub(super) struct Facts {
     pub(super) dtype: Py<PyAny>,
     pub(super) shape: Vec<isize>,
     pub(super) layout: Layout,
+    pub(super) description: Option<Description>,
+}
+
+/// What a tensor's runtime describes it by: an object that tensors which are alike have in common, for the most part, or
+/// that is equal.
+pub(super) struct Description {
+    pub(super) object: Py<PyAny>,
+    /// The names by which it was read.
+    pub(super) names: Py<PyTuple>,
+    /// What counts beside dtype and sizes.
+    rest: Py<PyTuple>,
+}
+
+impl Description {
+    fn of<'py>(tensor: &Bound<'py, PyAny>, names: &Bound<'py, PyTuple>) -> PyResult<(Bound<'py, PyAny>, Self)> {
+        let object = described(tensor, names)?;
+        let rest = names.iter().skip(1).map(|name| object.getattr(name.cast_into::<PyString>()?));
+        let rest = PyTuple::new(tensor.py(), rest.collect::<PyResult<Vec<_>>>()?)?.unbind();
+        let (held, names) = (object.clone().unbind(), names.clone().unbind());
+        Ok((object, Self { object: held, names, rest }))
+    }
+
+    /// Whether another tensor is alike in what counts beside dtype and sizes.
+    pub(super) fn same_rest(&self, other: &Self, py: Python<'_>) -> PyResult<bool> {
+        self.rest.bind(py).eq(other.rest.bind(py))
+    }
+
+    /// `, weak_type` for what counts beside dtype and sizes, where it is so.
+    pub(super) fn text(&self, py: Python<'_>) -> String {
+        let named = self.names.bind(py).iter().skip(1).zip(self.rest.bind(py));
+        let texts = named.filter_map(|(name, value)| {
+            if value.is(PyBool::new(py, true)) {
+                return Some(format!(", {name}"));
+            }
+            value.is_truthy().unwrap_or(true).then(|| format!(", {name} {}", crate::errors::show(&value)))
+        });
+        texts.collect()
+    }
+
+    pub(super) fn clone_ref(&self, py: Python<'_>) -> Self {
+        Self { object: self.object.clone_ref(py), names: self.names.clone_ref(py), rest: self.rest.clone_ref(py) }
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.object)?;
+        visit.call(&self.names)?;
+        visit.call(&self.rest)
+    }
+}
+
+/// The object that a tensor is described by.
+#[inline]
+pub(super) fn described<'py>(tensor: &Bound<'py, PyAny>, names: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    tensor.getattr(names.get_item(0)?.cast_into::<PyString>()?)
 }
 
 impl Facts {
@@ -98,10 +155,18 @@ impl Facts {
                 dtype: ffi::own(py, array.descr).unbind(),
                 shape: array.sizes.to_vec(),
                 layout: Layout::of(array, is_exact),
+                description: None,
             }));
         }
+        let (tensor, description) = match reading {
+            Reading::Described(names) => {
+                let (object, description) = Description::of(tensor, ffi::own(py, names).cast::<PyTuple>()?)?;
+                (object, Some(description))
+            }
+            _ => (tensor.clone(), None),
+        };
         let dtype = tensor.getattr(intern!(py, "dtype"))?.unbind();
-        Ok(Self { dtype, shape: shape_of(tensor)?, layout: Layout::Other })
+        Ok(Self { dtype, shape: shape_of(&tensor)?, layout: Layout::Other, description })
     }
 }
 
@@ -113,9 +178,14 @@ pub(super) fn dtype_text(dtype: &Bound<'_, PyAny>) -> String {
 fn shape_of(tensor: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
     let shape = tensor.getattr(intern!(tensor.py(), "shape"))?;
     match shape.cast_exact::<PyTuple>() {
-        Ok(shape) => shape.iter().map(|size| size.extract()).collect(),
-        Err(_) => shape.try_iter()?.map(|size| size?.extract()).collect(),
+        Ok(shape) => Ok(shape.iter().map(|size| size_of(&size)).collect()),
+        Err(_) => shape.try_iter()?.map(|size| Ok(size_of(&size?))).collect(),
     }
+}
+
+/// A size, which no graph is made for where it is a symbol.
+fn size_of(size: &Bound<'_, PyAny>) -> isize {
+    size.extract().unwrap_or(-1)
 }
 
 /// Whether two dtypes are the same; most are the same object.

@@ -4,7 +4,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::facts::{Facts, Layout, Reading, dtype_text, mix_dtype, same_dtype, shape_text};
+use super::facts::{Description, Facts, Layout, Reading, described, dtype_text, mix_dtype, same_dtype, shape_text};
 use super::runtimes::TensorClass;
 use super::statics::Static;
 use crate::errors::{class_name, with_article};
@@ -76,7 +76,7 @@ impl Tensor {
         }
         let layout = layout.then_some(facts.layout);
         let flags = match (self.reading, layout) {
-            (Reading::Attributes, _) | (_, Some(Layout::Other)) => None,
+            (Reading::Attributes | Reading::Described(_), _) | (_, Some(Layout::Other)) => None,
             (Reading::Array(_), None) => Some(ArrayFlags::ANY),
             (Reading::Array(_), Some(Layout::C)) => Some(ArrayFlags::ROWS),
             (Reading::Array(_), Some(Layout::F)) => Some(ArrayFlags::COLUMNS),
@@ -90,6 +90,7 @@ impl Tensor {
             layout,
             reading: self.reading,
             flags,
+            description: facts.description.as_ref().map(|description| description.clone_ref(py)),
         }))
     }
 
@@ -98,6 +99,7 @@ impl Tensor {
         let class = class_name(self.class.bind(py));
         let Some(facts) = &self.facts else { return class };
         let text = shape_text(&dtype_text(facts.dtype.bind(py)), facts.shape.iter().copied().map(Some));
+        let text = text + &facts.description.as_ref().map_or_else(String::new, |description| description.text(py));
         match guard {
             Guard::Class { .. } => class,
             Guard::Tensor(guard) if !guard.class.is(&self.class) => format!("{text}, {}", with_article(&class)),
@@ -109,7 +111,9 @@ impl Tensor {
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.class)?;
         visit.call(&self.runtime)?;
-        visit.call(self.facts.as_ref().map(|facts| &facts.dtype))
+        let Some(facts) = &self.facts else { return Ok(()) };
+        visit.call(&facts.dtype)?;
+        facts.description.as_ref().map_or(Ok(()), |description| description.traverse(visit))
     }
 }
 
@@ -152,6 +156,8 @@ pub(super) struct TensorGuard {
     reading: Reading,
     /// The flags that say so of an array that is read in place; nothing where flags do not say all.
     flags: Option<ArrayFlags>,
+    /// That of the tensor it was made for, where its runtime describes tensors.
+    description: Option<Description>,
 }
 
 impl TensorGuard {
@@ -184,16 +190,32 @@ impl TensorGuard {
 
     #[cold]
     fn attributes_hold(&self, tensor: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<bool> {
+        let py = tensor.py();
+        if let Some(ours) = &self.description {
+            let theirs = described(tensor, ours.names.bind(py))?;
+            if theirs.is(&ours.object) {
+                return Ok(true);
+            }
+            if !self.sizes(sizes).contains(&FREE) {
+                return theirs.eq(&ours.object);
+            }
+        }
         let facts = Facts::of(tensor, self.reading)?;
+        if let Some((ours, theirs)) = self.description.as_ref().zip(facts.description.as_ref())
+            && !ours.same_rest(theirs, py)?
+        {
+            return Ok(false);
+        }
         Ok(self.shape_holds(sizes, &facts.shape)
             && self.layout.is_none_or(|layout| layout == facts.layout)
-            && same_dtype(self.dtype.bind(tensor.py()), facts.dtype.bind(tensor.py()))?)
+            && same_dtype(self.dtype.bind(py), facts.dtype.bind(py))?)
     }
 
     /// `float32[2, *]`: a free size is a star.
     fn text(&self, py: Python<'_>, sizes: &[isize]) -> String {
         let sizes = self.sizes(sizes).iter().map(|size| (*size != FREE).then_some(*size));
         let text = shape_text(&dtype_text(self.dtype.bind(py)), sizes);
+        let text = text + &self.description.as_ref().map_or_else(String::new, |description| description.text(py));
         match self.layout {
             Some(layout) => format!("{text} in {} order", layout.name()),
             None => text,
@@ -267,7 +289,8 @@ impl Guard {
             Self::Tensor(guard) => {
                 visit.call(&guard.class)?;
                 visit.call(&guard.runtime)?;
-                visit.call(&guard.dtype)
+                visit.call(&guard.dtype)?;
+                guard.description.as_ref().map_or(Ok(()), |description| description.traverse(visit))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::facts::Reading;
 use crate::errors::{Family, check_function, error};
@@ -34,8 +34,8 @@ pub(super) struct TensorClass {
 struct Table {
     generation: u64,
     classes: HashMap<TypeAddress, Sort, AddressHash>,
-    /// The runtimes that the classes name, each once.
-    runtimes: Vec<Py<PyAny>>,
+    /// The runtimes that the classes name, each once, and the names by which they describe tensors.
+    runtimes: Vec<(Py<PyAny>, Option<Py<PyTuple>>)>,
 }
 
 static RESOLVER: GilCell<Option<Py<PyAny>>> = GilCell::new(None);
@@ -56,7 +56,8 @@ pub(super) fn generation() -> u64 {
 /// Args:
 ///     resolver: called with a class; returns its runtime, an object with `name` and `own_guards`, or None where its
 ///         instances are no tensors. It is asked once for each class, and again after `forget_runtimes()`, a registration, or
-///         the end of a class.
+///         the end of a class. Where the runtime has a tuple of str as `described_by`, its tensors are read by these
+///         attributes.
 #[pyfunction]
 pub(crate) fn set_runtime_resolver(resolver: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = resolver.py();
@@ -114,7 +115,10 @@ fn resolve(cls: &Bound<'_, PyType>) -> PyResult<Sort> {
             None => None,
         };
         let found = match &runtime {
-            Some(runtime) => Some((runtime.getattr(intern!(py, "own_guards"))?.is_truthy()?, Reading::of(cls)?)),
+            Some(runtime) => {
+                let own_guards = runtime.getattr(intern!(py, "own_guards"))?.is_truthy()?;
+                Some((own_guards, Reading::of(cls)?, names_of(runtime)?))
+            }
             None => None,
         };
         if generation() == current {
@@ -127,10 +131,22 @@ fn resolve(cls: &Bound<'_, PyType>) -> PyResult<Sort> {
     Err(error(py, Family::Registration, None, &message))
 }
 
+/// The names by which a runtime describes its tensors; interned, as the first is looked up for every tensor.
+fn names_of<'py>(runtime: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let py = runtime.py();
+    let Some(names) = runtime.getattr_opt(intern!(py, "described_by"))? else { return Ok(None) };
+    let names = names.cast_into::<PyTuple>()?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let interned = names.iter().map(|name| Ok(PyString::intern(py, &name.extract::<String>()?)));
+    Ok(Some(PyTuple::new(py, interned.collect::<PyResult<Vec<_>>>()?)?))
+}
+
 fn remember(
     cls: &Bound<'_, PyType>,
     runtime: Option<Bound<'_, PyAny>>,
-    found: Option<(bool, Reading)>,
+    found: Option<(bool, Reading, Option<Bound<'_, PyTuple>>)>,
     current: u64,
 ) -> Sort {
     let py = cls.py();
@@ -142,11 +158,15 @@ fn remember(
             runtimes: Vec::new(),
         });
         let sort = match runtime.zip(found) {
-            Some((runtime, (own_guards, reading))) => {
+            Some((runtime, (own_guards, reading, names))) => {
                 let raw = ffi::raw(&runtime);
-                if !table.runtimes.iter().any(|known| known.is(&runtime)) {
-                    table.runtimes.push(runtime.unbind());
+                if !table.runtimes.iter().any(|(known, _)| known.is(&runtime)) {
+                    table.runtimes.push((runtime.clone().unbind(), names.map(Bound::unbind)));
                 }
+                // Those that the table keeps, which may have been read for another class.
+                let held = table.runtimes.iter().find(|(known, _)| known.is(&runtime));
+                let names = held.and_then(|(_, names)| names.as_ref());
+                let reading = names.map_or(reading, |names| Reading::Described(ffi::raw(names.bind(py))));
                 Sort::Tensor(TensorClass { runtime: raw, own_guards, reading })
             }
             None => Sort::Static,

@@ -1,0 +1,59 @@
+"""Graphs as files: zip archives, equal ones of equal graphs, each put in its place once it is whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from contextlib import contextmanager
+
+from clika_pytree._native import PyTreeValueError
+from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from typing import Any
+
+__all__: list[str] = []
+
+BEGINNING = (1980, 1, 1, 0, 0, 0)  # the date of every member
+HEAD = "graph.json"
+
+
+def write(path: str | os.PathLike[str], head: Mapping[str, Any], members: Mapping[str, str | bytes]) -> None:
+    """Write a file of a head, which is JSON, and other members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in {HEAD: json.dumps(head, indent=1), **members}.items():
+            archive.writestr(zipfile.ZipInfo(name, BEGINNING), content)
+    target = os.fspath(path)
+    whole = f"{target}.{os.getpid()}.tmp"
+    try:
+        with open(whole, "wb") as file:
+            file.write(buffer.getvalue())
+        os.replace(whole, target)
+    except BaseException:
+        if os.path.exists(whole):
+            os.remove(whole)
+        raise
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], form: Mapping[str, Any]
+) -> Generator[tuple[Any, zipfile.ZipFile], None, None]:
+    """The head of a file of some format and version, and its archive; what goes wrong is said of the file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            head: Any = json.loads(archive.read(HEAD))
+            if {key: head.get(key) for key in form} != form:
+                raise ValueError("it is of another format or version")
+            yield head, archive
+    except (OSError, ImportError):
+        raise
+    except Exception as error:
+        raise PyTreeValueError(
+            f"{os.fspath(path)} holds no graph that can be read: {shorten(str(error), 200)}"
+        ) from error
