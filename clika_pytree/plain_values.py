@@ -12,7 +12,7 @@ from .registration import described
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any
 
 __all__: list[str] = []
@@ -44,8 +44,10 @@ def exactly(value: Any, *classes: type) -> bool:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write(values: Iterable[Any]) -> list[Any]:
+def write(values: Collection[Any]) -> list[Any]:
     """The items of several values, one value after the other."""
+    if are_texts(values) and "".join(values).isascii():
+        return [*values]
     items: list[Any] = []
     walks: list[Iterator[Any]] = [iter(values)]
     around: list[int] = []
@@ -71,6 +73,11 @@ def write(values: Iterable[Any]) -> list[Any]:
             if around:
                 open_containers.discard(around.pop())
     return items
+
+
+def are_texts(values: Iterable[Any]) -> bool:
+    """Whether all are plain str, as most keys are."""
+    return {*map(class_of, values)} == {str}
 
 
 def write_entries(entries: Iterable[Any]) -> list[Any]:
@@ -152,8 +159,11 @@ def read_entries(items: Any, what: str) -> list[Any]:
 
 def read_keys(items: Any) -> tuple[Any, ...]:
     """The keys of a dict."""
-    keys = read(items, "its list of keys")
-    check_keys(keys)
+    if exactly(items, list) and are_texts(items):
+        keys = items
+    else:
+        keys = read(items, "its list of keys")
+        check_keys(keys)
     try:
         different = len(dict.fromkeys(keys)) == len(keys)
     except TypeError:

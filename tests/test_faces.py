@@ -21,6 +21,7 @@ from clika_pytree import _native, aliases, one_level, pytree
 PACKAGE = Path(clika_pytree.__file__).parent
 INTERNAL = {
     "FileFormatError",
+    "ArrayFacts",
     "FileWriter",
     "GuardCache",
     "GuardCall",
@@ -35,6 +36,7 @@ INTERNAL = {
     "build_profile",
     "encode_header",
     "forget_runtimes",
+    "leaf_names",
     "lookup",
     "register",
     "registered",

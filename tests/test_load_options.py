@@ -12,7 +12,7 @@ import classes
 import numpy as np
 import pytest
 from helpers import run_python
-from tensor_files import names_in, same_tree
+from tensor_files import same_tree
 
 import clika_pytree as cp
 
@@ -254,101 +254,3 @@ def test_a_summary_of_a_flat_dict(path):
     found = cp.inspect(path, max_rows=1)
     assert (found.kind, found.ties, len(found.table.rows)) == ("dict", {"b": "a"}, 1)
     assert found.structure == cp.tree_structure({"a": 0, "n": 0, "b": 0})
-
-
-# --- several files ----------------------------------------------------------------------------------------------------
-
-
-def shards(folder: Path) -> list[str]:
-    return [name for name in names_in(folder) if "-of-" in name]
-
-
-@pytest.mark.parametrize("tree", [{f"t{n}": np.full(100, n) for n in range(5)}, [np.full(100, n) for n in range(5)]])
-def test_shards_and_their_index(tree, tmp_path):
-    path = tmp_path / "model.safetensors"
-    cp.save(tree, path, max_shard_bytes=1700)
-    assert len(shards(tmp_path)) == 3
-    assert len(names_in(tmp_path)) == 4
-    for place in (path, tmp_path, tmp_path / "model.safetensors.index.json"):
-        assert same_tree(cp.load(place), tree)
-        assert same_tree(cp.load(place, mmap=False), tree)
-    found = cp.inspect(path)
-    assert found.files == 3
-    assert "3 files" in repr(found)
-
-
-def test_saving_again_removes_what_was_there(tmp_path):
-    path = tmp_path / "model.safetensors"
-    tree = {f"t{n}": np.full(100, n) for n in range(5)} | {"step": 3}
-    cp.save(tree, path, max_shard_bytes=1000)
-    before = shards(tmp_path)
-    cp.save(tree, path, max_shard_bytes=1700)
-    assert len(shards(tmp_path)) == 3
-    assert not {*before} & {*shards(tmp_path)}
-    cp.save(tree, path, max_shard_bytes=1 << 20)
-    assert names_in(tmp_path) == ["model.safetensors"]
-    cp.save(tree, path, max_shard_bytes=1000)
-    assert path.name not in names_in(tmp_path)
-    assert same_tree(cp.load(path), tree)
-
-
-def test_shards_of_others_stay(tmp_path):
-    pytest.importorskip("safetensors.numpy").save_file({"a": np.ones(1)}, tmp_path / "model-00001-of-00001.safetensors")
-    index = tmp_path / "model.safetensors.index.json"
-    index.write_text('{"metadata": {"total_size": 8}, "weight_map": {"a": "model-00001-of-00001.safetensors"}}')
-    assert [*cp.load(tmp_path)] == ["a"]
-    before = names_in(tmp_path)
-    cp.save({"b": np.ones(1)}, tmp_path / "model.safetensors")
-    assert names_in(tmp_path) == sorted([*before, "model.safetensors"])
-
-
-def test_what_fails_in_the_middle_of_shards_leaves_the_old_ones(tmp_path):
-    path = tmp_path / "model.safetensors"
-    tree = {f"t{n}": np.full(100, n) for n in range(5)}
-    cp.save(tree, path, max_shard_bytes=1000)
-    before = names_in(tmp_path)
-
-    def stop(done: int, total: int) -> None:
-        if done > 2000:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        cp.save({f"t{n}": np.full(100, -n) for n in range(5)}, path, max_shard_bytes=1000, progress=stop)
-    assert names_in(tmp_path) == before
-    assert same_tree(cp.load(path), tree)
-
-
-BAD_INDEXES = {
-    "no JSON": ("{", "the index is none of tensors"),
-    "no map": ("{}", "no weight_map"),
-    "a path": ('{"weight_map": {"a": "../b.safetensors"}}', "a file beside it should be named"),
-    "an absolute path": ('{"weight_map": {"a": "/b.safetensors"}}', "a file beside it should be named"),
-    "a number": ('{"weight_map": {"a": 3}}', "a file beside it should be named"),
-    "another tensor": ('{"weight_map": {"b": "s.safetensors"}}', "'a' of s.safetensors is not in the index"),
-    "one more tensor": ('{"weight_map": {"a": "s.safetensors", "b": "s.safetensors"}}', "has no tensor 'b'"),
-    "a name twice": ('{"weight_map": {"a": "s.safetensors", "a": "s.safetensors"}}', "two members of one name"),
-}
-
-
-@pytest.mark.parametrize(("text", "words"), BAD_INDEXES.values(), ids=BAD_INDEXES.keys())
-def test_an_index_that_does_not_fit(text, words, tmp_path):
-    cp.save({"a": np.ones(1)}, tmp_path / "s.safetensors")
-    index = tmp_path / "m.safetensors.index.json"
-    index.write_text(text)
-    with pytest.raises(cp.FileFormatError, match=words) as caught:
-        cp.load(index)
-    assert str(caught.value).startswith(f"{index}: ")
-
-
-def test_a_file_of_an_index_that_is_missing(tmp_path):
-    index = tmp_path / "m.safetensors.index.json"
-    index.write_text('{"weight_map": {"a": "s.safetensors"}}')
-    with pytest.raises(FileNotFoundError) as caught:
-        cp.load(index)
-    assert caught.value.filename == str(tmp_path / "s.safetensors")
-
-
-@pytest.mark.parametrize("most", [0, -1, 1.5, "1", True])
-def test_a_size_of_shards_is_a_number(most, path):
-    with pytest.raises(cp.PyTreeTypeError, match="as max_shard_bytes"):
-        cp.save({"a": np.ones(1)}, path, max_shard_bytes=most)

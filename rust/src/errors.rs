@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 /// The longest value that a message quotes, in characters.
-const LONGEST_VALUE: usize = 80;
+pub(crate) const LONGEST_VALUE: usize = 80;
 /// How many keys of a long path a message shows at each end.
 const PATH_ENDS: usize = 4;
 /// Far more than a message takes while it is made.
@@ -293,7 +293,7 @@ pub(crate) fn no_memory<Refusal>(_refused: Refusal) -> PyErr {
 
 /// Whether so much memory can be had. Words are put together without asking for each, and what is kept for them where
 /// memory has ended is small.
-fn has_room(bytes: usize) -> bool {
+pub(crate) fn has_room(bytes: usize) -> bool {
     let mut room: Vec<u8> = Vec::new();
     let has_room = room.try_reserve_exact(bytes).is_ok();
     std::hint::black_box(room);

@@ -45,7 +45,7 @@ mod _native {
     #[pymodule_export]
     use crate::faults::commit_fault;
     #[pymodule_export]
-    use crate::files::{FileWriter, MappedFile, TensorFile, array_facts, encode_header};
+    use crate::files::{ArrayFacts, FileWriter, MappedFile, TensorFile, array_facts, encode_header};
     #[pymodule_export]
     use crate::guards::{Call, GuardCache, GuardEntry, forget_runtimes, runtime_of, set_runtime_resolver};
     #[pymodule_export]
@@ -56,7 +56,9 @@ mod _native {
         tree_unflatten,
     };
     #[pymodule_export]
-    use crate::python::paths::{keystr, tree_flatten_with_path, tree_leaves_with_path, tree_map_with_path, tree_paths};
+    use crate::python::paths::{
+        keystr, leaf_names, tree_flatten_with_path, tree_leaves_with_path, tree_map_with_path, tree_paths,
+    };
     #[pymodule_export]
     use crate::python::state::{treespec_from_state, treespec_state};
     #[pymodule_export]

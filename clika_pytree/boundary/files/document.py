@@ -10,7 +10,7 @@ A flat dict of tensors needs none of this; its plain values have their places, a
 
 from __future__ import annotations
 
-from clika_pytree._native import FileFormatError, MappingKey, PyTreeValueError, TreeSpec, keystr
+from clika_pytree._native import FileFormatError, MappingKey, PyTreeValueError, TreeSpec, leaf_names
 from clika_pytree.plain_values import Refused, exactly, read_one, write
 from clika_pytree.registration import described
 from clika_pytree.serialization import read_document, written_document
@@ -33,11 +33,6 @@ VERSION = 1
 ROOT = "tensor"
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
-
-
-def path_name(path: Any) -> str:
-    """What the tensor at a path is called in a file."""
-    return keystr(path) if path else ROOT
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -167,19 +162,23 @@ def plain(items: Any) -> Any:
     return value
 
 
-def read_structure(name: str, document: Any, namespace: Namespace, unknown: str) -> TreeSpec:
-    """The structure of a tree; of classes that are not known here, dicts of their children where that is asked for."""
-    from .names import without_unknown
+def read_structure(name: str, document: Any, namespace: Namespace, unknown: str) -> tuple[TreeSpec, list[str]]:
+    """The structure of a tree, and the names of its leaves.
+
+    Of classes that are not known here there are dicts of their children, where that is asked for; the names are those
+    of the file all the same.
+    """
+    from .names import names_in, without_unknown
 
     try:
-        if unknown == "dict":
-            document = without_unknown(document, namespace)
-        return read_document(document, namespace, "load()")
+        known = without_unknown(document, namespace) if unknown == "dict" else document
+        spec = read_document(known, namespace, "load()")
     except PyTreeValueError as error:
         way_out = '; unknown="dict" gives a dict in its place' if "class" in str(error) else ""
         failure = FileFormatError(f"{name}: its tree can't be rebuilt: {error}{way_out}")
         failure.path = error.path
         raise failure from None
+    return spec, [name or ROOT for name in (leaf_names(spec) if known is document else names_in(document))]
 
 
 def flat_key_problem(key: str) -> str | None:

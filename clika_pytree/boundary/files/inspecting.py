@@ -9,7 +9,7 @@ from clika_pytree.inspection.table import TreeSummary, bytes_text, counted
 from clika_pytree.treespecs import treespec_dict, treespec_leaf
 from clika_pytree.typing import TYPE_CHECKING
 
-from .document import KEY, read_structure
+from .document import KEY
 from .opened import open_files
 from .saving import path_of
 from .stand_ins import StoredTensor
@@ -96,8 +96,8 @@ def contents(
 ) -> tuple[TreeSpec, list[Any], dict[str, str]]:
     """The structure, the leaves, and the ties by name."""
     document = opened.document
-    if document is not None and document.kind == "tree":
-        structure = read_structure(opened.name, document.structure, namespace, "dict")
+    structure = opened.structure(namespace, "dict")
+    if document is not None and structure is not None:
         names = opened.leaves
         leaves: list[Any] = []
         for number, name in enumerate(names):

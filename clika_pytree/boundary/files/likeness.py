@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import StructureError, dict_insertion_ordered, runtime_of, tree_flatten_with_path
+from clika_pytree._native import StructureError, dict_insertion_ordered, keystr, runtime_of, tree_flatten_with_path
 from clika_pytree.runtimes.file_dtypes import NAMES
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import array_facts, leaf_text, shorten_middle
 
-from .document import path_name
+from .document import ROOT
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,7 +31,7 @@ def check_like(opened: Opened, spec: TreeSpec | None, like: Any, namespace: Name
     for path, leaf in pairs:
         key: Any = path[0] if len(path) == 1 else None
         is_key = spec is None and type(getattr(key, "key", None)) is str
-        expected[key.key if is_key else path_name(path)] = leaf
+        expected[key.key if is_key else keystr(path) or ROOT] = leaf
     found = leaves_of(opened)
     lines = [f"{name}: not in the file" for name in expected if name not in found]
     lines += [f"{name}: not in like" for name in found if name not in expected]

@@ -10,7 +10,6 @@ from clika_pytree.runtimes import runtime_named
 from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
 
-from .document import read_structure
 from .opened import open_files
 from .progress import check_progress, reporting
 from .saving import path_of
@@ -101,10 +100,7 @@ def load(
         raise PyTreeTypeError(f"load() expects the name of a device, got {described(device)}")
     opened = open_files(place, name)
     chosen = runtime_for(runtime, like, namespace)
-    document = opened.document
-    spec = None
-    if document is not None and document.kind == "tree":
-        spec = read_structure(name, document.structure, namespace, unknown)
+    spec = opened.structure(namespace, unknown)
     if like is not None:
         from .likeness import check_like
 

@@ -16,8 +16,6 @@ from clika_pytree.registration import named
 from clika_pytree.spec_builder import key_of_entry, loaded, searched_namespaces
 from clika_pytree.typing import TYPE_CHECKING
 
-from .document import ROOT
-
 if TYPE_CHECKING:
     from typing import Any
 
@@ -26,10 +24,10 @@ if TYPE_CHECKING:
     # What makes the key of a child, of what for each of them, and how many there are.
     Children = tuple[Any, Any, int]
 
-__all__ = ["leaf_names", "without_unknown"]
+__all__ = ["names_in", "without_unknown"]
 
 
-def leaf_names(document: Any) -> list[str]:
+def names_in(document: Any) -> list[str]:
     """The name of every leaf of a structure, from its document."""
     names: list[str] = []
     # Of each open container: the text that leads to it, its children, and how many are done.
@@ -43,7 +41,7 @@ def leaf_names(document: Any) -> list[str]:
                 text += keystr((make(entries[done[-1]]),))
                 done[-1] += 1
             if exactly(item, str):
-                names.append(text or ROOT)
+                names.append(text)
             else:
                 children = children_of(item)
                 if children[2]:
@@ -97,10 +95,16 @@ def children_of(item: Any) -> Children:
 
 
 def without_unknown(document: Any, namespace: Namespace) -> Any:
-    """The document with dicts in place of the classes that this process does not have."""
+    """The document with dicts in place of the classes that this process does not have; itself where it has them all."""
     searched = searched_namespaces("load()", namespace)
-    nodes = [as_dict(item) if is_unknown(item, searched) else item for item in nodes_of(document)]
-    return {**document, "nodes": nodes}
+    nodes = nodes_of(document)
+    unknown = [place for place, item in enumerate(nodes) if is_unknown(item, searched)]
+    if not unknown:
+        return document
+    known = [*nodes]
+    for place in unknown:
+        known[place] = as_dict(nodes[place])
+    return {**document, "nodes": known}
 
 
 def is_unknown(item: Any, searched: tuple[str, ...]) -> bool:

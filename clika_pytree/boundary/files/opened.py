@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from clika_pytree._native import FileFormatError, TensorFile
 from clika_pytree.plain_values import Refused
 from clika_pytree.typing import TYPE_CHECKING
 
-from .document import KEY, read_text
-from .names import leaf_names
+from .document import KEY, read_structure, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from typing import Any
+
+    from clika_pytree._native import TreeSpec
+    from clika_pytree.typing import Namespace
 
     from .document import Document
 
@@ -30,7 +35,7 @@ class Opened:
         places: Of several files, the number of the one that a tensor is in.
         document: What it says of its tree, or None.
         metadata: The texts beside the tensors.
-        leaves: Of a tree, the names of its leaves.
+        leaves: Of a tree whose structure was read, the names of its leaves.
     """
 
     def __init__(
@@ -45,15 +50,25 @@ class Opened:
         self.places = places or {}
         self.document: Document | None = read_text(name, metadata[KEY]) if KEY in metadata else None
         self.leaves: list[str] = []
-        if self.document is not None:
-            try:
-                if self.document.kind == "tree":
-                    self.leaves = leaf_names(self.document.structure)
-                    self.check_tree(self.document)
-                else:
-                    self.check_dict(self.document)
-            except Refused as refusal:
-                raise FileFormatError(f"{name}: what it says of its tree is damaged: {refusal}") from None
+        if self.document is not None and self.document.kind == "dict":
+            with self.damaged():
+                self.check_dict(self.document)
+
+    def structure(self, namespace: Namespace, unknown: str) -> TreeSpec | None:
+        """The structure of a tree; of a dict there is none."""
+        if self.document is None or self.document.kind == "dict":
+            return None
+        with self.damaged():
+            spec, self.leaves = read_structure(self.name, self.document.structure, namespace, unknown)
+            self.check_tree(self.document)
+        return spec
+
+    @contextmanager
+    def damaged(self) -> Generator[None]:
+        try:
+            yield
+        except Refused as refusal:
+            raise FileFormatError(f"{self.name}: what it says of its tree is damaged: {refusal}") from None
 
     @property
     def nbytes(self) -> int:

@@ -12,22 +12,24 @@ from clika_pytree._native import (
     PyTreeValueError,
     array_facts,
     dict_insertion_ordered,
+    encode_header,
     keystr,
+    leaf_names,
     runtime_of,
     tree_flatten,
-    tree_flatten_with_path,
 )
 from clika_pytree.registration import with_article
 from clika_pytree.runtimes.file_dtypes import BITS, why_not
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, place, short_name
 
-from .document import FORMAT, KEY, PLAIN, dict_text, flat_key_problem, path_name, tree_text
+from .document import FORMAT, KEY, PLAIN, ROOT, dict_text, flat_key_problem, tree_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
     from typing import Any
 
+    from clika_pytree._native import ArrayFacts
     from clika_pytree.runtimes.protocol import Runtime
     from clika_pytree.typing import Namespace
 
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "plan_of"]
 
 PLAIN_CLASSES = frozenset(map(id, PLAIN))
+
+
+# What is handed to the system at a time: so many tensors, so many bytes of copies.
+MOST_PARTS = 1024
+MOST_COPIED = 32 << 20
 
 
 class Plan:
@@ -54,24 +61,84 @@ class Plan:
     def nbytes(self) -> int:
         return sum(self.sizes)
 
+    def header(self) -> tuple[bytes, int]:
+        """The first bytes of the file, and its size."""
+        return encode_header(self.tensors, [*self.metadata.items()])
+
+    def parts(self) -> Iterator[list[Any]]:
+        """The bytes of the tensors, some at a time."""
+        parts: list[Any] = []
+        copied = 0
+        for name, code, shape, tensor, runtime in self.tensors:
+            if runtime is None:
+                parts.append(tensor)
+            else:
+                try:
+                    host = runtime.to_host(tensor)
+                except (PyTreeTypeError, PyTreeValueError) as error:
+                    raise type(error)(f"save() can't write the tensor {name!r}: {error}") from None
+                if host.dtype != code or tuple(host.shape) != tuple(shape):
+                    raise PyTreeValueError(
+                        f"save() found another dtype or shape in the tensor {name!r} than before: "
+                        "it was changed meanwhile"
+                    )
+                parts.append(host.buffer)
+                if host.buffer is not tensor:
+                    copied += getattr(host.buffer, "nbytes", 0)
+            if len(parts) >= MOST_PARTS or copied >= MOST_COPIED:
+                yield parts
+                parts, copied = [], 0
+        if parts:
+            yield parts
+
+
+class ReadyPlan(Plan):
+    """Arrays of numpy that lie in memory as in a file, each of them once: nothing is kept of them one by one."""
+
+    def __init__(self, names: list[str], arrays: list[Any], facts: ArrayFacts, metadata: dict[str, str]) -> None:
+        self.names, self.arrays, self.facts, self.metadata = names, arrays, facts, metadata
+
+    @cached_property
+    def tensors(self) -> list[Tensor]:  # type: ignore[override]
+        """As others have them, for files that take a part of them each."""
+        facts: Any = self.facts
+        pairs = zip(self.names, self.arrays, strict=True)
+        return [(name, *facts[index][:2], array, None) for index, (name, array) in enumerate(pairs)]
+
+    def header(self) -> tuple[bytes, int]:
+        return self.facts.encode(self.names, [*self.metadata.items()])
+
+    def parts(self) -> Iterator[list[Any]]:
+        for start in range(0, len(self.arrays), MOST_PARTS):
+            yield self.arrays[start : start + MOST_PARTS]
+
 
 def plan_of(obj: Any, namespace: Namespace) -> Plan:
     with dict_insertion_ordered(True):
         flat = flat_items(obj, namespace)
         if flat is not None:
             return plan_of_dict(flat)
-        pairs, spec = tree_flatten_with_path(obj, namespace=namespace)
-    leaves = Leaves(lambda index: pairs[index][0], [leaf for _, leaf in pairs])
+        found, spec = tree_flatten(obj, namespace=namespace)
+    leaves = Leaves(lambda index: spec.key_paths()[index], found)
+    facts = leaves.facts
+    if facts is not None and facts.are_ready:
+        names = leaf_names(spec)
+        if "" not in names and len({*names}) == len(names):
+            return ReadyPlan(names, found, facts, {KEY: tree_text(spec, [], []), **FORMAT})
     values: list[tuple[int, Any]] = []
     ties: list[tuple[int, int]] = []
-    for index, (path, leaf) in enumerate(pairs):
+    tensors: list[int] = []
+    for index, leaf in enumerate(found):
         first = leaves.look(index)
         if first is None:
             values.append((index, leaf))
         elif first != index:
             ties.append((index, first))
         else:
-            leaves.add(index, path_name(path))
+            tensors.append(index)
+    names = leaf_names(spec)
+    for index in tensors:
+        leaves.add(index, names[index] or ROOT)
     return Plan(leaves.tensors, {KEY: tree_text(spec, values, ties), **FORMAT})
 
 
@@ -80,22 +147,20 @@ def flat_items(obj: Any, namespace: Namespace) -> dict[str, Any] | None:
     if class_of(obj) is not dict and class_of(obj) is not OrderedDict:
         return None
     items = dict(obj)
-    if not all(type(key) is str for key in items):
+    if {*map(type, items)} - {str}:
         return None
-    leaves, _ = tree_flatten(items, namespace=namespace)
-    if len(leaves) != len(items) or any(a is not b for a, b in zip(leaves, items.values(), strict=True)):
-        return None
-    return items
+    leaves, spec = tree_flatten(items, namespace=namespace)
+    # Whether each value is a leaf.
+    return items if len(leaves) == len(items) == spec.num_nodes - 1 else None
 
 
 def plan_of_dict(items: dict[str, Any]) -> Plan:
     keys = [*items]
     leaves = Leaves(lambda index: (MappingKey(keys[index]),), [*items.values()])
-    if leaves.are_ready() and "".join(keys).isascii() and "__metadata__" not in items:
+    facts = leaves.facts
+    if facts is not None and facts.are_ready and "".join(keys).isascii() and "__metadata__" not in items:
         # Nothing to say of any of them, as in most state dicts.
-        return Plan(
-            [(key, *fact[:2], leaf, None) for (key, leaf), fact in zip(items.items(), leaves.facts, strict=True)], {}
-        )
+        return ReadyPlan(keys, leaves.leaves, facts, {})
     values: list[tuple[int, str, Any]] = []
     ties: list[tuple[str, str]] = []
     for index, key in enumerate(keys):
@@ -124,16 +189,15 @@ class Leaves:
         self.objects: dict[int, int] = {}
         self.memories: dict[Hashable, int] = {}
 
-    def are_ready(self) -> bool:
-        """Whether all are arrays that lie in memory as in a file, and none is there twice."""
-        return all(fact is not None and fact[2] and fact[3] == index for index, fact in enumerate(self.facts))
+    def fact(self, index: int) -> tuple[str, tuple[int, ...], bool, int] | None:
+        """What is known of a leaf without a look at its runtime."""
+        return None if self.facts is None else self.facts[index]
 
     def look(self, index: int) -> int | None:
         """The first leaf that is the same tensor as this one, mostly itself; None where it is a plain value."""
-        fact = self.facts[index]
+        fact = self.fact(index)
         if fact is not None:
-            found: int = fact[3]
-            return found
+            return fact[3]
         leaf = self.leaves[index]
         if id(class_of(leaf)) in PLAIN_CLASSES:
             return None
@@ -156,7 +220,7 @@ class Leaves:
 
     def add(self, index: int, name: str) -> None:
         """Add a tensor that was looked at to those of the file."""
-        leaf, fact = self.leaves[index], self.facts[index]
+        leaf, fact = self.leaves[index], self.fact(index)
         if fact is not None:
             code, shape, is_ready, _ = fact
             runtime = None if is_ready else runtime_of(leaf)
@@ -177,7 +241,7 @@ class Leaves:
         return with_path(error(f"save() can't write the {what} {place(path)}: {why}"), path)
 
 
-def facts_of(leaves: list[Any]) -> list[Any]:
+def facts_of(leaves: list[Any]) -> ArrayFacts | None:
     """What is known at once of the arrays among some leaves, where numpy's own runtime has them."""
     import sys
 
@@ -186,7 +250,7 @@ def facts_of(leaves: list[Any]) -> list[Any]:
 
         if runtime_of(host.EMPTY) is runtime.runtime:
             return array_facts(leaves, host.READY)
-    return [None] * len(leaves)
+    return None
 
 
 def with_path(error: Any, path: Sequence[Any]) -> Any:

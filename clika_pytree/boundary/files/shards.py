@@ -15,23 +15,27 @@ from clika_pytree.registration import described
 from clika_pytree.spec_builder import read_json
 from clika_pytree.typing import TYPE_CHECKING
 
+from .alone import alone, was_interrupted
 from .document import FORMAT
 from .opened import Opened
+from .plan import Plan
+from .writing import check_folder, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from .opened import Entry
-    from .plan import Plan, Tensor
+    from .plan import Tensor
 
-__all__ = ["forget_shards", "is_sharded", "open_shards", "resolved", "save_shards"]
+__all__ = ["forget_shards", "may_be_sharded", "open_shards", "resolved", "save_shards"]
 
 FILE = ".safetensors"
 INDEX = ".index.json"
 USUAL_INDEX = f"model{FILE}{INDEX}"
 # The names that `save` gives; it removes no others.
 OURS = re.compile(r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.safetensors")
+TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}\.clika-tmp")
 # An index has a line for each tensor, and the text of a tree where there is one.
 LARGEST_INDEX = 400_000_000
 
@@ -123,38 +127,50 @@ def save_shards(
     plan: Plan, place: str, name: str, most: int, fsync: bool, report: Callable[[int], object] | None
 ) -> None:
     """Write the files, then the index, then remove what was there before."""
+    target = os.path.realpath(place)
+    check_folder(target)
+    with alone(target) as is_alone:
+        before = names_in_index(target)
+        if is_alone:
+            remove(abandoned(target))
+        written: list[str] = []
+        try:
+            write_all(plan, target, name, most, fsync, report, written)
+        except BaseException:
+            remove(written)
+            raise
+        remove([*(file for file in before if is_ours(target, file)), target])
+
+
+def write_all(
+    plan: Plan,
+    target: str,
+    name: str,
+    most: int,
+    fsync: bool,
+    report: Callable[[int], object] | None,
+    written: list[str],
+) -> None:
+    """Write the files and the index; `written` gets the files as they are begun."""
     import json
     import secrets
 
-    from .saving import write_file
-
-    target = os.path.realpath(place)
-    stem = os.path.join(os.path.dirname(target), os.path.basename(target).removesuffix(FILE))
     groups = groups_of(plan, most)
     token = secrets.token_hex(4)
-    files = [f"{stem}-{token}-{number:05}-of-{len(groups):05}{FILE}" for number in range(1, len(groups) + 1)]
-    before = is_sharded(place)
-    old = ours_of(before) if before is not None else []
-    written: list[str] = []
+    places: dict[str, str] = {}
+    for number, tensors in enumerate(groups, 1):
+        file = f"{stem_of(target)}-{token}-{number:05}-of-{len(groups):05}{FILE}"
+        written.append(file)
+        write_file(file, file, Plan(tensors, FORMAT), fsync, report)
+        places |= dict.fromkeys((tensor[0] for tensor in tensors), os.path.basename(file))
+    document = {"metadata": {**plan.metadata, "total_size": plan.nbytes}, "weight_map": places}
+    content = json.dumps(document, indent=2).encode()
+    writer = FileWriter(target + INDEX, name, len(content))
     try:
-        for file, tensors in zip(files, groups, strict=True):
-            written.append(file)
-            write_file(file, file, tensors, FORMAT, fsync, report)
-        weights = {
-            tensor[0]: os.path.basename(file) for file, tensors in zip(files, groups, strict=True) for tensor in tensors
-        }
-        document = {"metadata": {**plan.metadata, "total_size": plan.nbytes}, "weight_map": weights}
-        writer = FileWriter(target + INDEX, name)
-        try:
-            content = json.dumps(document, indent=2).encode()
-            writer.write([content])
-            writer.commit(fsync, len(content))
-        finally:
-            writer.discard()
-    except BaseException:
-        remove(written)
-        raise
-    remove([*old, target])
+        writer.write([content])
+        writer.commit(fsync)
+    finally:
+        writer.discard()
 
 
 def groups_of(plan: Plan, most: int) -> list[list[Tensor]]:
@@ -170,36 +186,65 @@ def groups_of(plan: Plan, most: int) -> list[list[Tensor]]:
     return groups
 
 
-def is_sharded(place: str) -> str | None:
-    """The index of an earlier save to a path."""
-    index = os.path.realpath(place) + INDEX
-    return index if os.path.exists(index) else None
+def stem_of(target: str) -> str:
+    return os.path.join(os.path.dirname(target), os.path.basename(target).removesuffix(FILE))
 
 
-def ours_of(index: str) -> list[str]:
-    """The files of an index that have names that `save` gives."""
+def is_ours(target: str, file: str) -> bool:
+    """Whether a file has a name that `save` gives to one of several for this path."""
+    stem = stem_of(target)
+    return file.startswith(stem) and OURS.fullmatch(file.removeprefix(stem)) is not None
+
+
+def may_be_sharded(place: str) -> bool:
+    """Whether an earlier save to a path has, or may have, left several files."""
+    target = os.path.realpath(place)
+    return os.path.exists(target + INDEX) or was_interrupted(target)
+
+
+def forget_shards(place: str) -> None:
+    """Remove the index and the files that a save to one file has replaced. Those of others stay."""
+    target = os.path.realpath(place)
+    with alone(target) as is_alone:
+        ours = [file for file in names_in_index(target) if is_ours(target, file)]
+        remove([target + INDEX, *ours] if ours else [])
+        if is_alone:
+            remove(abandoned(target))
+
+
+def names_in_index(target: str) -> list[str]:
+    """The files of the index of a path, where that can be read."""
     try:
-        places, _ = checked_index(read_json(read_index(index, index)))
+        return files_of(target + INDEX)
     except (OSError, FileFormatError, Refused):
         return []
-    stem = os.path.basename(index).removesuffix(INDEX).removesuffix(FILE)
-    names = dict.fromkeys(places.values())
-    folder = os.path.dirname(index)
-    return [
-        os.path.join(folder, name)
-        for name in names
-        if name.startswith(stem) and OURS.fullmatch(name.removeprefix(stem))
-    ]
 
 
-def forget_shards(index: str) -> None:
-    """Remove the index and the files that a save to one file has replaced. Those of others stay."""
-    ours = ours_of(index)
-    if ours:
-        remove([index, *ours])
+def files_of(index: str) -> list[str]:
+    places, _ = checked_index(read_json(read_index(index, index)))
+    return [os.path.join(os.path.dirname(index), name) for name in dict.fromkeys(places.values())]
 
 
-def remove(files: list[str]) -> None:
+def abandoned(target: str) -> list[str]:
+    """What processes that were killed have left: files of our names, and temporaries of such, that no index names."""
+    folder = os.path.dirname(target)
+    names = os.listdir(folder)
+    found: list[str] = []
+    for name in names:
+        temporary = TEMPORARY.fullmatch(name)
+        if is_ours(target, os.path.join(folder, temporary[1] if temporary else name)):
+            found.append(os.path.join(folder, name))
+    if not found:
+        return []
+    try:
+        # Somebody may have given an index another name.
+        named = {file for name in names if name.endswith(INDEX) for file in files_of(os.path.join(folder, name))}
+    except (OSError, FileFormatError, Refused):
+        return []
+    return [file for file in found if file not in named]
+
+
+def remove(files: Iterable[str]) -> None:
     from contextlib import suppress
 
     for file in files:

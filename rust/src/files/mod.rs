@@ -6,6 +6,12 @@
 //! What only knows bytes stands below; [`TensorFile`] and [`FileWriter`] hand it to Python. While a file is written or
 //! read the GIL is released, and nothing but memory that a held buffer pins is touched.
 
+use std::collections::TryReserveError;
+
+use pyo3::prelude::*;
+
+use crate::errors::{Family, error, no_memory};
+
 mod arrays;
 mod buffers;
 mod dtype;
@@ -19,7 +25,7 @@ mod scanner;
 mod target;
 mod writer;
 
-pub(crate) use arrays::array_facts;
+pub(crate) use arrays::{ArrayFacts, array_facts};
 pub(crate) use mapping::MappedFile;
 pub(crate) use reader::TensorFile;
 pub(crate) use writer::{FileWriter, encode_header};
@@ -29,12 +35,36 @@ const LONGEST_HEADER: u64 = 100_000_000;
 /// The name in a header that is no tensor's.
 const METADATA: &str = "__metadata__";
 
-/// What is wrong with a file, without its name.
+/// What is wrong with a file, without its name; or that there was no memory to find out.
 #[derive(Debug, PartialEq, Eq)]
-struct Problem(String);
+enum Problem {
+    Content(String),
+    NoMemory,
+}
 
 impl Problem {
     fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self::Content(text.into())
     }
+
+    /// The exception for it; `before` stands before what is wrong.
+    fn into_error(self, py: Python<'_>, family: Family, before: &str) -> PyErr {
+        match self {
+            Self::Content(text) => error(py, family, None, &format!("{before}{text}")),
+            Self::NoMemory => no_memory(()),
+        }
+    }
+}
+
+impl From<TryReserveError> for Problem {
+    fn from(_refused: TryReserveError) -> Self {
+        Self::NoMemory
+    }
+}
+
+/// Adds to a text; where there is no memory for it, that is the result.
+fn push(text: &mut String, part: &str) -> Result<(), TryReserveError> {
+    text.try_reserve(part.len())?;
+    text.push_str(part);
+    Ok(())
 }

@@ -10,11 +10,12 @@ use pyo3::types::{PyDict, PyList};
 
 use super::Problem;
 use super::buffers::Pinned;
-use super::header::{Header, PREFIX, header_length};
+use super::header::{Entry, Header, PREFIX, header_length};
 use super::mapping::MappedFile;
 use super::recognise::{ENOUGH, recognised};
-use crate::errors::{Family, error, text_of};
-use crate::ffi::{int_of, list_of, tuple_of};
+use crate::errors::{Family, text_of};
+use crate::ffi::{RefVec, int_of, list_from, tuple_of, tuple_of_all};
+use crate::limits::{Interrupts, all_of};
 
 /// How much is read between two looks at pending signals.
 const CHUNK: usize = 64 << 20;
@@ -59,8 +60,9 @@ impl TensorFile {
         file.by_ref().take(ENOUGH as u64).read_to_end(&mut beginning)?;
         let header = Self::read_header(&mut file, &beginning, size);
         let (header, data) = header.map_err(|failure| match (failure, recognised(&beginning)) {
+            (Failure::Content(Problem::NoMemory), _) => Problem::NoMemory.into(),
             (Failure::Content(_), Some(kind)) if beginning.get(8) != Some(&b'{') => {
-                Problem(format!("it is no safetensors file: it looks like {kind}")).into()
+                Problem::new(format!("it is no safetensors file: it looks like {kind}")).into()
             }
             (Failure::Content(_), _) if size == 0 => Problem::new("it is empty").into(),
             (failure, _) => failure,
@@ -70,12 +72,13 @@ impl TensorFile {
 
     fn read_header(file: &mut File, beginning: &[u8], size: u64) -> Result<(Header, u64), Failure> {
         let length = header_length(beginning, size)?;
+        let wanted = usize::try_from(length).map_err(|_| Problem::NoMemory)?;
         let mut header = Vec::new();
-        let first = &beginning[PREFIX..];
-        header.extend(first.iter().zip(0..length).map(|(byte, _)| *byte));
-        let rest = length - header.len() as u64;
-        file.take(rest).read_to_end(&mut header)?;
-        if header.len() as u64 != length {
+        header.try_reserve_exact(wanted).map_err(Problem::from)?;
+        header.extend(beginning[PREFIX..].iter().take(wanted));
+        // It ends where there is room for no more, so the vector does not grow.
+        file.take((wanted - header.len()) as u64).read_to_end(&mut header)?;
+        if header.len() != wanted {
             return Err(Problem::new("it was cut while it was read").into());
         }
         let data = PREFIX as u64 + length;
@@ -91,7 +94,7 @@ impl TensorFile {
     fn new(py: Python<'_>, path: PathBuf, name: &str) -> PyResult<Self> {
         py.detach(|| Self::open(&path)).map_err(|failure| match failure {
             Failure::System(failure) => system_error(&failure, name),
-            Failure::Content(problem) => error(py, Family::FileFormat, None, &format!("{name}: {}", problem.0)),
+            Failure::Content(problem) => problem.into_error(py, Family::FileFormat, &format!("{name}: ")),
         })
     }
 
@@ -110,19 +113,34 @@ impl TensorFile {
     /// The tensors in the order of the header: `(name, dtype, shape, first byte in the file, bytes)`.
     fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let number = |number: u64| int_of(py, usize::try_from(number)?);
-        let mut entries = Vec::with_capacity(self.header.entries.len());
+        let mut interrupts = Interrupts::new();
+        let mut entries = RefVec::with_room(self.header.entries.len())?;
+        // Most tensors have the dtype and the shape of the one before.
+        let mut last: Option<(&Entry, Bound<'py, PyAny>, Bound<'py, PyAny>)> = None;
         for entry in &self.header.entries {
-            let shape = entry.shape.iter().map(|&size| number(size)).collect::<PyResult<Vec<_>>>()?;
-            let entry = [
-                text_of(py, &entry.name)?.into_any(),
-                text_of(py, entry.dtype.name)?.into_any(),
-                tuple_of(py, shape)?.into_any(),
+            interrupts.after(py, 1)?;
+            let (dtype, shape) = match last {
+                Some((before, dtype, shape))
+                    if before.dtype == entry.dtype && self.header.shape(before) == self.header.shape(entry) =>
+                {
+                    (dtype, shape)
+                }
+                _ => {
+                    let shape = all_of(self.header.shape(entry).iter().map(|&size| number(size)))?;
+                    (text_of(py, entry.dtype.name)?.into_any(), tuple_of(py, shape)?.into_any())
+                }
+            };
+            let parts = [
+                text_of(py, self.header.name(entry))?.into_any(),
+                dtype.clone(),
+                shape.clone(),
                 number(self.data + entry.start)?,
                 number(entry.end - entry.start)?,
             ];
-            entries.push(tuple_of(py, entry)?.into_any());
+            last = Some((entry, dtype, shape));
+            entries.push(tuple_of_all(py, &parts)?.into_any())?;
         }
-        list_of(py, entries)
+        list_from(py, &mut entries, 0)
     }
 
     /// The texts under `__metadata__`, in the order of the header.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Problem;
+use super::{Problem, push};
 
 /// Reads a text from its beginning to its end.
 pub(super) struct Scanner<'a> {
@@ -53,7 +53,7 @@ impl<'a> Scanner<'a> {
             None => "it ends".to_owned(),
             Some(char) => format!("there is {char:?}"),
         };
-        Problem(format!(
+        Problem::new(format!(
             "its header is no header of a safetensors file: {expected} should be at byte {}, and {found}",
             self.at
         ))
@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
             let rest = &self.text[self.at..];
             let plain = rest.bytes().take_while(|&byte| byte != b'"' && byte != b'\\' && byte >= b' ').count();
             if let Some(made) = &mut made {
-                made.push_str(&rest[..plain]);
+                push(made, &rest[..plain])?;
             }
             self.at += plain;
             match rest.as_bytes().get(plain) {
@@ -94,10 +94,18 @@ impl<'a> Scanner<'a> {
                     return Ok(made.map_or_else(|| Cow::Borrowed(&self.text[start..end]), Cow::Owned));
                 }
                 Some(b'\\') => {
-                    let made = made.get_or_insert_with(|| self.text[start..self.at].to_owned());
-                    let (char, length) = escaped(&self.text[self.at..])
-                        .ok_or_else(|| Problem(format!("its header has an escape that is none at byte {}", self.at)))?;
-                    made.push(char);
+                    let made = match &mut made {
+                        Some(made) => made,
+                        none => {
+                            let mut begun = String::new();
+                            push(&mut begun, &self.text[start..self.at])?;
+                            none.insert(begun)
+                        }
+                    };
+                    let (char, length) = escaped(&self.text[self.at..]).ok_or_else(|| {
+                        Problem::new(format!("its header has an escape that is none at byte {}", self.at))
+                    })?;
+                    push(made, char.encode_utf8(&mut [0; 4]))?;
                     self.at += length;
                 }
                 _ => return Err(self.unexpected("the end of a text")),

@@ -13,13 +13,16 @@ use super::buffers::Pinned;
 use super::encode::Encoder;
 use super::output::Output;
 use super::reader::system_error;
-use crate::errors::{Family, error};
-use crate::limits::Grow;
+use crate::errors::{Family, no_memory};
+use crate::limits::{Grow, Interrupts, gathered};
 
 /// How much is written between two looks at pending signals.
 const CHUNK: usize = 64 << 20;
 /// As many parts as one call of the system takes.
 const MOST_PARTS: usize = 1024;
+
+/// The texts beside the tensors, by name.
+pub(super) type Metadata = Vec<(String, String)>;
 
 /// A file that is written beside its target and takes its place on commit.
 #[pyclass(frozen, module = "clika_pytree._native")]
@@ -42,11 +45,11 @@ impl FileWriter {
 
 #[pymethods]
 impl FileWriter {
-    /// Begins a file; `name` is what errors call it.
+    /// Begins a file of so many bytes; `name` is what errors call it.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "extracted from a Python object")]
-    fn new(py: Python<'_>, path: PathBuf, name: String) -> PyResult<Self> {
-        let output = py.detach(|| Output::new(&path)).map_err(|failure| system_error(&failure, &name))?;
+    fn new(py: Python<'_>, path: PathBuf, name: String, size: u64) -> PyResult<Self> {
+        let output = py.detach(|| Output::new(&path, size)).map_err(|failure| system_error(&failure, &name))?;
         Ok(Self { output: Mutex::new(Some(output)), name })
     }
 
@@ -59,9 +62,9 @@ impl FileWriter {
             pinned.grow(Pinned::to_read(&part)?)?;
         }
         let mut output = self.take()?;
-        let mut rest = Rest::new(pinned.iter().map(Pinned::bytes).collect());
+        let mut rest = Rest::new(gathered(pinned.iter().map(Pinned::bytes))?);
         while !rest.is_empty() {
-            let next = rest.next_parts();
+            let next = rest.next_parts()?;
             // A call that was interrupted by a signal is made again once its handler ran.
             let written = match py.detach(|| output.write(&next)) {
                 Err(failure) if failure.kind() == io::ErrorKind::Interrupted => 0,
@@ -79,12 +82,12 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Puts the file of so many bytes where it belongs; with `sync` it survives the loss of power.
-    fn commit(&self, py: Python<'_>, sync: bool, size: u64) -> PyResult<()> {
+    /// Puts the file where it belongs; with `sync` it survives the loss of power.
+    fn commit(&self, py: Python<'_>, sync: bool) -> PyResult<()> {
         let output = self.take()?;
-        if output.written() != size {
-            let written = output.written();
-            return Err(PyValueError::new_err(format!("{}: {written} bytes were written, not {size}", self.name)));
+        let missing = output.missing();
+        if missing != 0 {
+            return Err(PyValueError::new_err(format!("{}: {missing} bytes are still to be written", self.name)));
         }
         py.detach(|| output.commit(sync)).map_err(|failure| self.failure(&failure))
     }
@@ -115,10 +118,11 @@ impl<'a> Rest<'a> {
     }
 
     /// What one call of the system is given.
-    fn next_parts(&self) -> Vec<IoSlice<'a>> {
+    fn next_parts(&self) -> PyResult<Vec<IoSlice<'a>>> {
         let mut room = CHUNK;
         let mut skipped = self.done;
-        let mut next = Vec::with_capacity((self.parts.len() - self.first).min(MOST_PARTS));
+        let mut next = Vec::new();
+        next.try_reserve_exact((self.parts.len() - self.first).min(MOST_PARTS)).map_err(no_memory)?;
         for part in self.parts[self.first..].iter().take(MOST_PARTS) {
             let part = &part[skipped..];
             skipped = 0;
@@ -129,7 +133,7 @@ impl<'a> Rest<'a> {
                 break;
             }
         }
-        next
+        Ok(next)
     }
 
     fn advance(&mut self, written: usize) {
@@ -148,21 +152,28 @@ impl<'a> Rest<'a> {
 #[pyfunction]
 pub(crate) fn encode_header<'py>(
     entries: &Bound<'py, PyList>,
-    metadata: Vec<(String, String)>,
+    mut metadata: Metadata,
 ) -> PyResult<(Bound<'py, PyBytes>, u64)> {
     let py = entries.py();
-    let refused = |problem: Problem| error(py, Family::Value, None, &problem.0);
-    let mut encoder = Encoder::new(metadata);
-    let mut size = 0;
+    let refused = |problem: Problem| problem.into_error(py, Family::Value, "");
+    let mut encoder = Encoder::new(&mut metadata).map_err(refused)?;
+    let mut interrupts = Interrupts::new();
+    let mut bytes = 0;
     for entry in entries.iter() {
+        interrupts.after(py, 1)?;
         let entry = entry.cast_into::<PyTuple>()?;
         let (name, dtype) = (entry.get_item(0)?.cast_into::<PyString>()?, entry.get_item(1)?.cast_into::<PyString>()?);
         let shape: Vec<u64> = entry.get_item(2)?.extract()?;
-        size += encoder.add(name.to_str()?, dtype.to_str()?, &shape).map_err(refused)?;
+        bytes += encoder.add(name.to_str()?, dtype.to_str()?, shape.into_iter()).map_err(refused)?;
     }
-    let bytes = encoder.finish().map_err(refused)?;
-    size += bytes.len() as u64;
-    Ok((PyBytes::new(py, &bytes), size))
+    encoded(py, encoder, bytes)
+}
+
+/// The header, and the size of a file with so many bytes behind it.
+pub(super) fn encoded(py: Python<'_>, encoder: Encoder, bytes: u64) -> PyResult<(Bound<'_, PyBytes>, u64)> {
+    let header = encoder.finish().map_err(|problem| problem.into_error(py, Family::Value, ""))?;
+    let size = header.len() as u64 + bytes;
+    Ok((PyBytes::new_with_writer(py, header.len(), |out| Ok(std::io::Write::write_all(out, &header)?))?, size))
 }
 
 #[cfg(test)]
@@ -176,7 +187,7 @@ mod tests {
             let mut rest = Rest::new(parts.to_vec());
             let mut seen = Vec::new();
             while !rest.is_empty() {
-                let next = rest.next_parts();
+                let next = rest.next_parts().unwrap();
                 let bytes: Vec<u8> = next.iter().flat_map(|part| part.iter().copied()).collect();
                 let written = bytes.len().min(step);
                 seen.extend_from_slice(&bytes[..written]);

@@ -7,7 +7,7 @@ use crate::errors::text_of;
 use crate::ffi::{RefVec, list_from, list_of, pair};
 use crate::keys;
 use crate::limits::Interrupts;
-use crate::spec::{Graph, Structure};
+use crate::spec::{Graph, Structure, TreeSpec};
 use crate::walk::{self, Rules};
 
 /// Each leaf beside its path.
@@ -125,4 +125,10 @@ pub(crate) fn tree_map_with_path<'py>(
 #[pyfunction(signature = (path, *, simple=false, separator=""))]
 pub(crate) fn keystr<'py>(path: &Bound<'py, PyAny>, simple: bool, separator: &str) -> PyResult<Bound<'py, PyString>> {
     text_of(path.py(), &keys::keystr(path, simple, separator)?)
+}
+
+/// The path of every leaf of a structure, as `keystr` writes it.
+#[pyfunction]
+pub(crate) fn leaf_names<'py>(spec: &Bound<'py, TreeSpec>) -> PyResult<Bound<'py, PyList>> {
+    spec.get().0.leaf_names(spec.py())
 }

@@ -4,12 +4,13 @@ use std::sync::OnceLock;
 
 use hashbrown::HashMap;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyList, PyString, PyTuple};
 
 use super::entries::{PER_STEP, Place, entry_of, key_of, key_text};
 use super::{Graph, Names};
 use crate::errors::{no_memory, text_of};
-use crate::ffi::{AddressHash, Raw, RefVec, Slots, tuple_from, tuple_of_all};
+use crate::ffi::{AddressHash, Raw, RefVec, Slots, list_from, tuple_from, tuple_of_all};
+use crate::keys::text_of_key;
 use crate::limits::{Grow, Interrupts, write};
 use crate::structure::{Kind, Node};
 
@@ -136,6 +137,26 @@ impl Graph {
             texts.grow(text)?;
         }
         Ok(texts)
+    }
+
+    /// The path of every leaf as `keystr` writes it.
+    pub(crate) fn leaf_names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let mut keys = SharedKeys::default();
+        let mut name = |node: &Node, child: usize| {
+            let key = keys.key_of(py, node, &self.slots, child)?;
+            Ok(text_of(py, &text_of_key(&key)?)?.into_any())
+        };
+        let (mut leaves, mut interrupts) = (Leaves::of(self), Interrupts::new());
+        let mut names = RefVec::with_room(self.num_leaves)?;
+        let mut text = String::new();
+        while let Some(path) = leaves.next_path(py, &mut name, &mut interrupts)? {
+            text.clear();
+            for step in path.iter() {
+                write(&mut text, step.cast_into::<PyString>()?.to_str()?)?;
+            }
+            names.push(text_of(py, &text)?.into_any())?;
+        }
+        list_from(py, &mut names, 0)
     }
 
     /// The path of every leaf as a tuple of what `name` makes of each step.
