@@ -13,6 +13,9 @@ use crate::values;
 /// So many children are handed to a class of `CPython` at once: it looks at no signals.
 const AT_ONCE: usize = 1 << 20;
 
+/// So many fit into a deque before it asks for memory. Where there is none, one that is made of more forgets to say so.
+const FIRST_BLOCK: usize = 32;
+
 /// Puts a container in the place of its children, which are the last ones on the stack.
 ///
 /// May run Python code: unflatten functions, descriptors of fields, hash and equality of unusual keys.
@@ -132,7 +135,7 @@ fn assemble_rare<'py>(
         }
         Kind::Deque => {
             let class = builtins(py)?.deque.bind(py);
-            if stack.len() - base <= AT_ONCE {
+            if stack.len() - base < FIRST_BLOCK {
                 return class.call1((ffi::tuple_from(py, stack, base)?, slot(0)));
             }
             let deque = class.call1(((), slot(0)))?;
