@@ -44,7 +44,7 @@ BOUNDARIES = {
         "save",
         "trace",
     ),
-    "runtimes": ("register_runtime",),
+    "runtimes": ("register_runtime", "unregister_runtime"),
     "runtimes.protocol": ("RecordingError",),
 }
 
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .boundary import trace as trace
     from .pytree import *  # noqa: F403  (the one list of public names is pytree.__all__)
     from .runtimes import register_runtime as register_runtime
+    from .runtimes import unregister_runtime as unregister_runtime
     from .runtimes.protocol import RecordingError as RecordingError
 else:
     # As a copy of the names this would load the modules that `pytree` loads on first use.

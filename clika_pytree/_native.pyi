@@ -48,6 +48,7 @@ __all__ = [
     "registered",
     "runtime_of",
     "set_runtime_resolver",
+    "tracked_instances",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_iter",
@@ -409,6 +410,7 @@ class FlattenedIndexKey:
 def set_runtime_resolver(resolver: Callable[[type[Any]], Any]) -> None: ...
 def forget_runtimes() -> None: ...
 def runtime_of(obj: Any) -> Any: ...
+def tracked_instances(classes: tuple[type[Any], ...]) -> list[Any]: ...
 
 @final
 class TensorFile:

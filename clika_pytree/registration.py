@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["register_pytree_node", "register_pytree_node_class", "register_static", "unregister_pytree_node"]
 
+# Beginnings that are spoken like a consonant: `a Unit`.
+LIKE_CONSONANTS = ("eu", "one", "uni", "use", "uti")
+
 
 def register_pytree_node(
     cls: type[T],
@@ -418,7 +421,12 @@ def described(value: object) -> str:
 
 
 def with_article(noun: str) -> str:
-    vowel = noun[:1] in tuple("aeiouAEIOU") or noun == "ndarray"
+    """`a list`, `an Array`, `a Unit`: as it is spoken."""
+    text = noun.lower()
+    if len(text) == 1:
+        vowel = text in "aefhilmnorsx"
+    else:
+        vowel = text == "ndarray" or (text[:1] in tuple("aeiou") and not text.startswith(LIKE_CONSONANTS))
     return f"{'an' if vowel else 'a'} {noun}"
 
 

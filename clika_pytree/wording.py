@@ -49,6 +49,11 @@ def how_many(name: str, count: int) -> str:
     return f"{with_article(name)} of {count}" if count else f"an empty {name}"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 tensor`, `2 tensors`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def class_of(value: object) -> Any:
     return type(value)
 

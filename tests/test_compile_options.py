@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,30 @@ def test_no_new_graphs_on_demand() -> None:
     assert equal(step(X, "eval"), X * 2)
     with pytest.raises(crt.MissError, match="has no graph yet"):
         crt.compile(lambda x: x, on_miss="error")(X)
+
+
+def test_what_is_set_on_a_bound_method_is_the_functions() -> None:
+    @crt.register_dataclass
+    @dataclass
+    class Layer:
+        w: Any
+
+        @crt.compile
+        def scaled(self, factor: int) -> Any:
+            return self.w * factor
+
+    layer = Layer(X)
+    layer.scaled(1)
+    layer.scaled.on_miss = "error"
+    assert layer.scaled.on_miss == Layer.scaled.on_miss == Layer(X).scaled.on_miss == "error"
+    with pytest.raises(crt.MissError):
+        layer.scaled(2)
+    with pytest.raises(crt.PyTreeValueError, match="got 'never'"):
+        layer.scaled.on_miss = "never"  # type: ignore[assignment]
+    with pytest.raises(
+        AttributeError, match=r"no attributes of its own: set note on the function, such as Layer\.scaled"
+    ):
+        layer.scaled.note = "kept"  # type: ignore[attr-defined]
 
 
 def test_registrations_of_a_namespace_are_seen() -> None:

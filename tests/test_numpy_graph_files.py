@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import random
@@ -183,3 +184,18 @@ def test_changed_and_cut_files_are_graphs_or_errors(tmp_path):
             load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none")
+    for place in range(0, len(whole), 41):  # the entries and the directory of the archive, too
+        path.write_bytes(whole[:place] + bytes([rng.randrange(256)]) + whole[place + 1 :])
+        with contextlib.suppress(PyTreeValueError):
+            load(path)
+
+
+def test_a_graph_that_cannot_be_written_names_the_file_that_was_asked_for(tmp_path):
+    target = tmp_path / "none" / "a"
+    with pytest.raises(FileNotFoundError, match="there is no folder") as caught:
+        stored(target)
+    assert caught.value.filename == str(target)
+    with pytest.raises(IsADirectoryError) as caught:
+        stored(tmp_path)
+    assert caught.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []

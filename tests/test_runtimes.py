@@ -60,10 +60,44 @@ def test_what_was_seen_before_the_registration_is_asked_about_again() -> None:
 
 
 def test_registering_twice(lazy: LazyRuntime) -> None:
+    class Other(LazyRuntime):
+        pass
+
     assert register_runtime(lazy) is lazy
-    with pytest.raises(crt.RegistrationError, match="a runtime named 'lazy' already, a LazyRuntime"):
-        register_runtime(LazyRuntime())
+    with pytest.raises(crt.RegistrationError, match=r"'lazy' already, a LazyRuntime; .* unregister_runtime\('lazy'\)"):
+        register_runtime(Other())
+    Other.name = "numpy"
+    with pytest.raises(crt.RegistrationError, match="can't take the name 'numpy', which is that of a runtime of this"):
+        register_runtime(Other())
     assert runtime_of(tensor(1)) is lazy
+
+
+def test_a_cell_that_runs_again_puts_its_runtime_in_the_place_of_the_first(lazy: LazyRuntime) -> None:
+    """The class is made anew, with the same name in the same module; so is the object, where only that line ran."""
+    x = tensor(1, 2)
+    function, asked = crt.compile(lambda x: x + x), crt.compile(lambda x: x + x, runtime="lazy")
+    assert function(x).compute() == asked(x).compute() == [2, 4]
+    for cls in (LazyRuntime, type("LazyRuntime", (LazyRuntime,), {"__module__": LazyRuntime.__module__})):
+        again = cls()
+        assert register_runtime(again) is again
+        assert runtime_of(x) is again is runtime_named("test", "lazy")
+        assert function(x).compute() == asked(x).compute() == [2, 4]
+        with pytest.raises(crt.PyTreeTypeError, match="runtime that was registered"):
+            runtime_named("test", lazy)
+
+
+def test_taking_back(lazy: LazyRuntime) -> None:
+    x, function = tensor(1, 2), crt.compile(lambda x: x + x)
+    function(x)
+    crt.unregister_runtime(lazy)
+    assert runtime_of(x) is None
+    with pytest.raises(crt.RegistrationError, match="expects a runtime that was registered, or its name, got 'lazy'; "):
+        crt.unregister_runtime("lazy")
+    for given in (lazy, None, "numpy"):
+        with pytest.raises(crt.RegistrationError, match="registered are none"):
+            crt.unregister_runtime(given)  # type: ignore[arg-type]
+    register_runtime(lazy)
+    assert function(x).compute() == [2, 4]
 
 
 class Nameless(LazyRuntime):

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ca
 from clika_pytree._native import GuardCache
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import class_of, short_name
 
 from .errors import MissError
 from .explanation import Change, Explanation, changes_from, reasons
@@ -267,6 +268,15 @@ class Bound(functools.partial[Any]):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.func, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # This object is made anew each time the method is asked for. What is set is the function's, for all objects.
+        if name != "on_miss":
+            raise AttributeError(
+                f"a bound method has no attributes of its own: set {name} on the function, such as "
+                f"{short_name(class_of(self.__self__))}.{self.func.__name__}.{name} = ..."
+            )
+        self.__func__.on_miss = value
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         return self.__func__.explain(*self.args, *args, **kwargs)

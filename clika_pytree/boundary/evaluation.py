@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clika_pytree._native import dict_insertion_ordered, keystr, tree_leaves, tree_leaves_with_path
 from clika_pytree.runtimes import runtime_of
+from clika_pytree.runtimes.answers import failure_of
 from clika_pytree.runtimes.protocol import Failed, RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import add_note
@@ -53,15 +54,26 @@ def eval(*trees: Any, namespace: Namespace = "") -> None:
         )
     failures: list[tuple[Place, BaseException]] = []
     for runtime, places, tensors in by_runtime(trees, namespace):
-        failures += [(places[index], error) for index, error in waited(runtime, tensors)]
+        try:
+            failures += [(places[index], error) for index, error in waited(runtime, tensors)]
+        except Exception as error:
+            first = path_of(trees, places[0], namespace)
+            which = first if len(tensors) == 1 else f"{len(tensors):,} tensors, the first of them {first}"
+            # Which of them failed is known where the runtime raises `Failed`.
+            add_note(error, f"clika_pytree: eval() asked the runtime {runtime.name!r} to wait for {which}")
+            raise
     if failures:
         failures.sort(key=lambda failure: failure[0])
-        (tree, leaf), error = failures[0]
-        with dict_insertion_ordered(True):
-            path = keystr(tree_leaves_with_path(trees[tree], namespace=namespace)[leaf][0])
+        place, failure = failures[0]
         more = f" (and {len(failures) - 1:,} more)" if len(failures) > 1 else ""
-        add_note(error, f"clika_pytree: eval() waited for trees[{tree}]{path}{more}")
-        raise error
+        add_note(failure, f"clika_pytree: eval() waited for {path_of(trees, place, namespace)}{more}")
+        raise failure
+
+
+def path_of(trees: tuple[Any, ...], place: Place, namespace: Namespace) -> str:
+    tree, leaf = place
+    with dict_insertion_ordered(True):
+        return f"trees[{tree}]{keystr(tree_leaves_with_path(trees[tree], namespace=namespace)[leaf][0])}"
 
 
 def by_runtime(trees: tuple[Any, ...], namespace: Namespace) -> list[tuple[Runtime, list[Place], list[Any]]]:
@@ -90,6 +102,7 @@ def waited(runtime: Runtime, tensors: list[Any]) -> list[tuple[int, BaseExceptio
             runtime.wait(tensors[start:])
             break
         except Failed as failed:
-            failures.append((start + failed.index, failed.error))
-            start += failed.index + 1
+            index, error = failure_of(runtime, failed, tensors[start:])
+            failures.append((start + index, error))
+            start += index + 1
     return failures

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from clika_pytree.runtimes import runtime_of
+from clika_pytree.runtimes.answers import described_by
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, leaf_text, shorten, shorten_middle, value_text
 
@@ -96,7 +97,7 @@ def leaf_changes(entry: GuardEntry, texts: dict[str, str], call: GuardCall) -> I
         value = old[name]
         if value is None and is_tensor:
             runtime = runtime_of(leaf)
-            found = "" if runtime is None else str(runtime.describe(leaf))
+            found = "" if runtime is None else str(described_by(runtime, leaf))
             if differ_in_facts(texts[name], found):
                 yield Change(name, texts[name], found, "tensor")
         elif value is None or is_tensor:

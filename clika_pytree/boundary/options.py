@@ -47,7 +47,7 @@ def runtime_of_call(name: str, call: GuardCall, asked: Runtime | None) -> Runtim
     if asked is None:
         return others[0] if others else runtime_named(f"{name}()", "numpy")
     for runtime in others:
-        if runtime is not asked:
+        if runtime.name != asked.name:  # one that took its place has the name, too
             raise of_another_runtime(name, call, asked, runtime)
     return asked
 

@@ -10,6 +10,7 @@ from typing import cast
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, keystr, tree_flatten
 from clika_pytree.registration import with_article
 from clika_pytree.runtimes import runtime_of
+from clika_pytree.runtimes.answers import check_count, compiled_by
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, short_name, shorten, value_text
 
@@ -245,8 +246,9 @@ def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dyn
     vars(flat_fn)["__wrapped__"] = function
     tensors, names = call.tensors, tensor_names(call)
     start = perf_counter()
-    results, executable = runtime.compile(flat_fn, tensors, dynamic, names)
+    results, executable = compiled_by(runtime, flat_fn, tensors, dynamic, names)
+    if outputs.spec is None:
+        raise PyTreeTypeError(f"the runtime {runtime.name!r} did not run the function that its compile() was given")
+    check_count(runtime, results, len(outputs.places))
     program = Program(call, executable, outputs, perf_counter() - start)
-    if results is None:
-        return program, program.run(tensors)
     return program, outputs.builder(lambda _: results)(tensors)

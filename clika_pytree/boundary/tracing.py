@@ -5,8 +5,9 @@ from __future__ import annotations
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered
 from clika_pytree.registration import described, with_article
 from clika_pytree.runtimes import runtime_named, runtime_of
+from clika_pytree.runtimes.answers import check_graph, loaded_by
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten
+from clika_pytree.wording import PLAIN, class_of, counted, listed, short_name, shorten
 
 from .functions import name_of
 from .state import Inside
@@ -48,13 +49,16 @@ class Graph:
         given = list(tensors)
         if named or len(given) != len(self.inputs):
             given += self._rest(given, named)
-        return list(self._run(given))
+        results = self._run(given)
+        if not isinstance(results, (list, tuple)):
+            raise PyTreeTypeError(f"run() of the graph of {self.name} has to give a list, got {described(results)}")
+        return [*results]
 
     def _rest(self, given: list[Any], named: dict[str, Any]) -> list[Any]:
         """The tensors given by name, in the order of the inputs that are left."""
         takes = f"{self.name} takes {', '.join(self.inputs) or 'nothing'}"
         if len(given) > len(self.inputs):
-            raise PyTreeTypeError(f"{takes}: expected {len(self.inputs)} tensors, got {len(given)}")
+            raise PyTreeTypeError(f"{takes}: expected {counted(len(self.inputs), 'tensor')}, got {len(given)}")
         left = self.inputs[len(given) :]
         for name in named:
             if name not in left:
@@ -77,6 +81,7 @@ class Graph:
 
         Raises:
             PyTreeTypeError: (a `TypeError`) the runtime has none.
+            OSError: the file can't be written; one that was there is as it was.
         """
         save = getattr(self._graph, "save", None)
         if save is None:
@@ -97,9 +102,10 @@ class Graph:
         Raises:
             PyTreeTypeError: (a `TypeError`) the runtime reads no graphs.
             PyTreeValueError: (a `ValueError`) the file is no graph of that runtime, or is damaged.
+            OSError: the file can't be read.
         """
         chosen = runtime_named("Graph.load()", runtime)
-        return cls("graph", chosen.load_graph(path))
+        return cls("graph", loaded_by(chosen, path))
 
     def __repr__(self) -> str:
         return f"<graph {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -161,11 +167,13 @@ def trace(
             results = check_results(name, fn(tensors))
         if output_names is not None and len(results) != len(output_names):
             raise PyTreeValueError(
-                f"trace() got {len(output_names)} names as outputs, and {name}() returned {len(results)} results"
+                f"trace() got {counted(len(output_names), 'name')} as outputs, and {name}() returned "
+                f"{counted(len(results), 'result')}"
             )
         return results
 
-    return Graph(name if name.isidentifier() else "f", chosen.trace(flat_fn, given, input_names, output_names))
+    graph: Any = chosen.trace(flat_fn, given, input_names, output_names)
+    return Graph(name if name.isidentifier() else "f", check_graph(chosen, "trace", graph, len(given)))
 
 
 def sequence(caller: str, what: str, given: Any) -> list[Any]:
@@ -188,7 +196,9 @@ def checked_names(argument: str, given: Any, count: int | None, names: Any) -> l
     if twice is not None:
         raise PyTreeValueError(f"trace() expects different names as {argument}, got {twice!r} twice")
     if count is not None and len(found) != count:
-        raise PyTreeValueError(f"trace() got {len(found)} {argument} for {count} stand-ins")
+        raise PyTreeValueError(
+            f"trace() got {counted(len(found), 'name')} as {argument} for {counted(count, 'stand-in')}"
+        )
     return found
 
 

@@ -18,6 +18,8 @@ from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, shorten
 
+from .answers import is_tensor_type
+
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", bound=Runtime)
 
-__all__ = ["register_runtime", "runtime_of"]
+__all__ = ["register_runtime", "runtime_of", "unregister_runtime"]
 
 GROUP = "clika_pytree.runtimes"
 # The runtimes of this package, and the modules that the classes of their tensors are in.
@@ -49,6 +51,9 @@ def register_runtime(runtime: R) -> R:
     An installed package need not call this: an entry point of the group `clika_pytree.runtimes`, whose name is the
     module of the tensors and whose value is the runtime, is loaded when the first such tensor is seen.
 
+    A runtime takes the place of one of the same name whose class is the same by module and name, as when a cell of
+    a notebook runs again, or a module is reloaded.
+
     Args:
         runtime: An object with the attributes and methods of `clika_pytree.runtimes.protocol.Runtime`.
 
@@ -57,7 +62,7 @@ def register_runtime(runtime: R) -> R:
 
     Raises:
         PyTreeTypeError: (a `TypeError`) the object lacks a method or has a wrong attribute; nothing was changed.
-        RegistrationError: (a `ValueError`) another runtime of that name is registered.
+        RegistrationError: (a `ValueError`) another runtime has that name.
 
     Example:
         >>> import clika_pytree
@@ -72,20 +77,62 @@ def register_runtime(runtime: R) -> R:
         'blocks'
     """
     check(runtime)
+    if runtime.name in BUILT_IN:
+        raise RegistrationError(
+            f"register_runtime() can't take the name {runtime.name!r}, which is that of a runtime of this package; "
+            "choose another name"
+        )
     held = _registered.setdefault(runtime.name, runtime)
     if held is not runtime:
-        raise RegistrationError(
-            f"register_runtime() has a runtime named {runtime.name!r} already, {described(held)}; choose another name"
-        )
+        if defined_as(held) != defined_as(runtime):
+            raise RegistrationError(
+                f"register_runtime() has a runtime named {runtime.name!r} already, {described(held)}; choose another "
+                f"name, or take that one back: unregister_runtime({runtime.name!r})"
+            )
+        _registered[runtime.name] = runtime
     forget_runtimes()
     return runtime
 
 
-def unregister_runtime(name: str) -> None:
-    """Take back a registration; tensors of that library are leaves like any other then."""
-    if _registered.pop(name, None) is None:
-        raise RegistrationError(f"no runtime named {name!r} is registered")
-    forget_runtimes()
+def defined_as(runtime: Any) -> tuple[Any, Any]:
+    cls = class_of(runtime)
+    return cls.__module__, cls.__qualname__
+
+
+def unregister_runtime(runtime: str | Runtime) -> None:
+    """Take back what `register_runtime` did: the tensors of that library are leaves like any other.
+
+    Functions that were compiled or traced with it keep working. A runtime that an installed package names as an entry
+    point is loaded again when the next of its tensors is seen.
+
+    Args:
+        runtime: The runtime, or its name.
+
+    Raises:
+        RegistrationError: (a `ValueError`) it is not registered.
+
+    Example:
+        >>> import clika_pytree
+        >>> from clika_pytree.runtimes.protocol import Runtime, TensorSpec
+        >>> class Blocks(Runtime):
+        ...     name, modules = "blocks", ("blockarrays",)
+        ...     def is_tensor_type(self, cls):
+        ...         return cls.__name__ == "BlockArray"
+        ...     def describe(self, x):
+        ...         return TensorSpec(str(x.dtype), tuple(x.shape))
+        >>> runtime = clika_pytree.register_runtime(Blocks())
+        >>> clika_pytree.unregister_runtime("blocks")
+    """
+    for name, held in [*_registered.items()]:
+        if held is runtime or (type(runtime) is str and name == runtime):
+            del _registered[name]
+            forget_runtimes()
+            return
+    known = ", ".join(map(repr, sorted(_registered))) or "none"
+    raise RegistrationError(
+        f"unregister_runtime() expects a runtime that was registered, or its name, got {described(runtime)}; "
+        f"registered are {known}"
+    )
 
 
 def check(runtime: Any) -> None:
@@ -134,10 +181,10 @@ def runtime_of_type(cls: type[Any]) -> Runtime | None:
         if module is None:
             continue
         for runtime in [*reversed(_registered.values())]:
-            if any(within(module, name) for name in runtime.modules) and runtime.is_tensor_type(cls):
+            if any(within(module, name) for name in runtime.modules) and is_tensor_type(runtime, cls):
                 return runtime
         found = from_this_package(module) or from_entry_point(module)
-        if found is not None and found.is_tensor_type(cls):
+        if found is not None and is_tensor_type(found, cls):
             return found
     return None
 

@@ -231,10 +231,16 @@ pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// `a list`, `an Array`.
+/// `a list`, `an Array`, `a Unit`: as it is spoken.
 pub(crate) fn with_article(noun: &str) -> String {
-    let vowel = noun.chars().next().is_some_and(|first| "aeiouAEIOU".contains(first));
-    format!("{} {noun}", if vowel || noun == "ndarray" { "an" } else { "a" })
+    let text = noun.to_lowercase();
+    let vowel = if text.len() == 1 {
+        "aefhilmnorsx".contains(&text)
+    } else {
+        let consonant = ["eu", "one", "uni", "use", "uti"].iter().any(|start| text.starts_with(start));
+        text == "ndarray" || (text.starts_with(['a', 'e', 'i', 'o', 'u']) && !consonant)
+    };
+    format!("{} {noun}", if vowel { "an" } else { "a" })
 }
 
 /// The repr of a key or context, cut.

@@ -62,6 +62,8 @@ mod _native {
     #[pymodule_export]
     use crate::python::state::{treespec_from_state, treespec_state};
     #[pymodule_export]
+    use crate::python::tracked::tracked_instances;
+    #[pymodule_export]
     use crate::registry::{Registration, add, find, is_registered, registered, remove};
     #[pymodule_export]
     use crate::spec::TreeSpec;

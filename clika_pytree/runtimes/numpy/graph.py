@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import counted
 
 from .dims import layout_class
 from .sizes import Size, size_text
@@ -146,7 +147,8 @@ class Graph:
         return self._text
 
     def __repr__(self) -> str:
-        return f"<graph of {len(self.inputs)} inputs, {len(self.nodes)} operations, {len(self.outputs)} results>"
+        inputs, operations = counted(len(self.inputs), "input"), counted(len(self.nodes), "operation")
+        return f"<graph of {inputs}, {operations}, {counted(len(self.outputs), 'result')}>"
 
 
 def all_sizes(tape: Tape) -> dict[tuple[int, int], int]:

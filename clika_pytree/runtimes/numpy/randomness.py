@@ -7,13 +7,13 @@ is made in between draws from the operating system, if it is to be random; those
 from __future__ import annotations
 
 import contextlib
-import gc
 import random
 import sys
 import types
 
 import numpy as np
 
+from clika_pytree._native import tracked_instances
 from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
@@ -116,9 +116,7 @@ def is_alone() -> bool:
 
 def living() -> list[Any]:
     """All objects with a state in this process."""
-    classes = {id(cls) for cls in with_subclasses(STATEFUL)}
-    # By identity: a metaclass of the user's may have an `==` of its own.
-    found = [generator for generator in gc.get_objects() if id(class_of(generator)) in classes]
+    found = tracked_instances(STATEFUL)
     owned = {id(bits_of(generator)) for generator in found if isinstance(generator, np.random.RandomState)}
     return [generator for generator in found if id(generator) not in owned and not may_be_half_made(generator)]
 
@@ -128,12 +126,6 @@ def may_be_half_made(generator: Any) -> bool:
     if isinstance(generator, np.random.RandomState):
         return bits_of(generator) is None
     return isinstance(generator, SEEDED_FIRST) and getattr(generator, "seed_seq", None) is None
-
-
-def with_subclasses(classes: Iterable[type[Any]]) -> Iterator[type[Any]]:
-    for cls in classes:
-        yield cls
-        yield from with_subclasses(type.__subclasses__(cls))
 
 
 def parts_of(found: Any) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.runtimes.protocol import TensorSpec
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, short_name
+from clika_pytree.wording import class_of, counted, short_name
 
 from .graph import Names, unnamed
 from .kinds import is_a
@@ -42,7 +42,9 @@ class TracedGraph:
     def refusal(self, tensors: Sequence[Any]) -> PyTreeTypeError | PyTreeValueError:
         guards, names = self.graph.guards, self.inputs
         if len(tensors) != len(names):
-            return PyTreeTypeError(f"the graph takes {len(names)} tensors ({', '.join(names)}), got {len(tensors)}")
+            return PyTreeTypeError(
+                f"the graph takes {counted(len(names), 'tensor')} ({', '.join(names)}), got {len(tensors)}"
+            )
         for index, fact in guards.facts.items():
             if not fact.holds(tensors[index]):
                 return PyTreeTypeError(

@@ -4,4 +4,5 @@ pub(crate) mod functions;
 pub(crate) mod own_objects;
 pub(crate) mod paths;
 pub(crate) mod state;
+pub(crate) mod tracked;
 pub(crate) mod treespec;
