@@ -95,6 +95,33 @@ def test_other_refusals(function, what, advice):
     assert np.array_equal(CAPTURED, before)
 
 
+class Tagged(np.ndarray):
+    def hello(self):
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("x", "function", "what", "advice"),
+    [
+        (
+            np.ma.array([1.0, 2], mask=[0, 1]),
+            lambda x: x.filled(0),
+            ".filled of a MaskedArray",
+            "np.ma.getmaskarray(x)",
+        ),
+        (np.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]), lambda x: x.a, ".a of a recarray", "write x['a']"),
+        (np.eye(2).view(np.matrix), lambda x: x.I, ".I of a matrix", "pass np.asarray(x), and what the class"),
+        (np.ones(2).view(Tagged), lambda x: x.hello(), ".hello of a Tagged", "pass np.asarray(x), and what the class"),
+    ],
+    ids=["masked", "records", "matrix", "own"],
+)
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_what_only_some_classes_of_arrays_have_is_told_another_way(x, function, what, advice):
+    message = refused(function, x)
+    assert message.startswith(f"The attribute {what} is not recorded, at {__file__}:")
+    assert advice in message
+
+
 def test_an_error_that_is_caught_is_a_branch():
     def inverse(x):
         try:

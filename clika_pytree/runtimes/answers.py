@@ -78,12 +78,12 @@ def compiled_by(
 
 
 def listed_results(runtime: Runtime, method: str, results: Any) -> Sequence[Any]:
-    if not isinstance(results, (list, tuple)):
+    if not issubclass(class_of(results), (list, tuple)):
         what = "run() of a program" if method == "run" else f"{method}()"
         raise PyTreeTypeError(
             f"{what} of the runtime {runtime.name!r} has to give a list of results, got {described(results)}"
         )
-    return results  # pyright: ignore[reportUnknownVariableType]
+    return results  # type: ignore[no-any-return]
 
 
 def check_count(runtime: Runtime, results: Sequence[Any], count: int) -> None:
@@ -110,7 +110,7 @@ def lacking_text(given: Any, names: list[str]) -> str:
 
 
 def is_names(names: Any) -> bool:
-    return isinstance(names, (list, tuple)) and {*map(class_of, names)} <= {str}  # pyright: ignore
+    return issubclass(class_of(names), (list, tuple)) and all(type(name) is str for name in names)
 
 
 def loaded_by(runtime: Runtime, path: str | PathLike[str]) -> Graph:

@@ -11,12 +11,13 @@ import weakref
 
 import numpy as np
 
+from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
+from clika_pytree.wording import class_of, short_name
 
 from . import sizes
 from .kinds import is_a
-from .refusals import is_own_caller, needs_value, refusal
+from .refusals import attribute_advice, is_own_caller, needs_value, refusal
 from .sizes import COMPARISONS, UNARY, Size
 
 if TYPE_CHECKING:
@@ -236,7 +237,9 @@ class Recorded:
     def __getattr__(self, name: str) -> Any:
         if name in ("__array_interface__", "__array_struct__") or not hasattr(self.traced_value, name):
             raise AttributeError(f"{type(self.traced_value).__name__!r} object has no attribute {name!r}")
-        raise refusal(f"The attribute .{name} of an array is not recorded", "leave it out of the compiled function")
+        kind = short_name(type(self.traced_value))
+        what = f"The attribute .{name} of {'an array' if kind == 'ndarray' else with_article(kind)} is not recorded"
+        raise refusal(what, attribute_advice(self.traced_value, name))
 
 
 def has_mask(key: Any) -> bool:

@@ -15,8 +15,11 @@ from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
 
+from .kinds import is_a
+
 if TYPE_CHECKING:
     from types import FrameType
+    from typing import Any
 
 __all__: list[str] = []
 
@@ -88,6 +91,17 @@ def refusal(what: str, advice: str) -> RecordingError:
     if getattr(_noted, "first", None) is None:
         _noted.first = error
     return error
+
+
+def attribute_advice(value: Any, name: str) -> str:
+    """What to do in place of an attribute that only some classes of arrays have."""
+    if is_a(value, np.ma.MaskedArray):
+        return "pass np.ma.getmaskarray(x) and x.filled(...) as arguments of their own, and compute with those"
+    if is_a(value, np.recarray):
+        return f"write x[{name!r}] where it is a field"
+    if type(value) is not np.ndarray and is_a(value, np.ndarray):
+        return "pass np.asarray(x), and what the class keeps beside the elements, as arguments of their own"
+    return "leave it out of the compiled function"
 
 
 def needs_value(what: str) -> RecordingError:
