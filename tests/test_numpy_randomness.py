@@ -404,3 +404,21 @@ except crt.RecordingError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "The recorded function drew random numbers from RNG\n"
+
+
+def test_draws_inside_another_compiled_function_are_seen():
+    inner = crt.compile(lambda x: x + RNG.normal())
+
+    @crt.register_dataclass
+    @dataclass
+    class Layer:
+        w: Any
+
+        @crt.compile
+        def noisy(self):
+            return self.w + RNG.normal()
+
+    layer = Layer(np.ones(2))
+    for function in (lambda x: inner(x) * 2, lambda x: layer.noisy() * x):
+        with pytest.raises(RecordingError, match="from RNG, noticed at"):
+            crt.compile(function)(np.ones(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import types
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 # Code that is not looked into: what it draws from, beside its arguments, is global in `random` or `numpy.random`.
-CLOSED = frozenset({"numpy", "scipy", *sys.stdlib_module_names})
+OWN = "clika_pytree"
+CLOSED = frozenset({"numpy", "scipy", OWN, *sys.stdlib_module_names})
 ATOMS = (np.ndarray, np.generic, np.dtype, str, bytes, int, float, complex, type(None))
 
 
@@ -80,7 +82,8 @@ class Search:
             yield from self.of_object(name, found, names)
 
     def of_function(self, function: types.FunctionType) -> Iterator[Find]:
-        if is_closed(function.__globals__.get("__name__")):
+        module = function.__globals__.get("__name__")
+        if is_closed(module) and top_of(module) != OWN:
             return
         names = frozenset(names_in(function.__code__))
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -88,7 +91,7 @@ class Search:
                 yield variable, cell.cell_contents, names
             except ValueError:  # not filled yet
                 continue
-        for variable in names & function.__globals__.keys():
+        for variable in () if is_closed(module) else names & function.__globals__.keys():
             yield variable, function.__globals__[variable], names
         for index, default in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
             yield f"default {index} of {function.__name__}()", default, names
@@ -119,6 +122,11 @@ class Search:
             attributes: Any = object.__getattribute__(found, "__dict__")
         except AttributeError:
             attributes = {}
+        if top_of(type.__dict__["__dict__"].__get__(cls).get("__module__")) == OWN and not isinstance(
+            found, functools.partial
+        ):
+            yield name, attributes.get("_target"), names  # of a compiled function; all else there is bookkeeping
+            return
         if class_of(attributes) is dict:
             yield from ((f"{name}.{key}", item, names) for key, item in [*attributes.items()])
         if not isinstance(found, types.CodeType | types.FrameType):
@@ -127,7 +135,11 @@ class Search:
 
 
 def is_closed(module: Any) -> bool:
-    return type(module) is str and module.partition(".")[0] in CLOSED
+    return top_of(module) in CLOSED
+
+
+def top_of(module: Any) -> str:
+    return module.partition(".")[0] if type(module) is str else ""
 
 
 def names_in(code: types.CodeType) -> set[str]:
