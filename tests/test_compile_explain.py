@@ -384,3 +384,18 @@ def test_a_key_that_is_gone_from_a_large_dict_is_found_by_looking_at_each_key_a_
     (change,) = first.explain(fewer).changes
     assert (change.path, change.kind) == ("tree[<Key Key(7)>]", "only_old")
     assert looks <= 10 * len(tree)
+
+
+def test_values_whose_texts_are_alike_are_said_to_be_others() -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise ValueError
+
+    class Alike:
+        def __repr__(self) -> str:
+            return "Alike()"
+
+    for cls, text in ((Silent, "a Silent"), (Alike, "Alike()")):
+        function = crt.compile(lambda x, options: x)
+        function(X, cls())
+        assert str(function.explain(X, cls())).splitlines()[1] == f"  options: was {text}, now another"

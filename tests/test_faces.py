@@ -42,6 +42,7 @@ INTERNAL = {
     "registered",
     "runtime_of",
     "set_runtime_resolver",
+    "tracked_instances",
     "treespec_from_state",
     "treespec_state",
     "unregister",

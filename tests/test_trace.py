@@ -134,7 +134,7 @@ def test_a_size_used_as_a_number_is_held_to() -> None:
         (lambda: crt.trace(layer, {"x": X}), "expects a list of stand-ins, got a dict"),
         (lambda: crt.trace(layer, None), "expects a list of stand-ins, got None"),  # type: ignore[arg-type]
         (lambda: crt.trace(layer, [X, 3]), "as stand-ins, got 3 as x1"),
-        (lambda: crt.trace(layer, [X, W], names=["x"]), "got 1 name as names for 2 stand-ins"),
+        (lambda: crt.trace(layer, [X, W], names=["x"]), "got 1 name for 2 stand-ins"),
         (lambda: crt.trace(layer, [X, W], names=["x", "x"]), "different names as names, got 'x' twice"),
         (lambda: crt.trace(layer, [X, W], names="xw"), "expects a list of names as names, got 'xw'"),
         (lambda: crt.trace(layer, [X, W], names=["x", 1]), "expects names as names, got 1"),  # type: ignore[list-item]

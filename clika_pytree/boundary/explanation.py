@@ -57,6 +57,8 @@ class Change(NamedTuple):
         if self.new is None:
             return f"{where}: gone, was {shorten(self.old, room)}"
         old, new = self.old, self.new
+        if old == new:  # as far as their texts tell
+            return f"{where}: was {shorten(old, room)}, now another"
         if len(old) + len(new) > room:  # the shorter one leaves its room to the other
             old = shorten(old, max(room // 2, room - len(new)))
             new = shorten(new, max(room // 2, room - len(old)))

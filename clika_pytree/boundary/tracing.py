@@ -196,9 +196,7 @@ def checked_names(argument: str, given: Any, count: int | None, names: Any) -> l
     if twice is not None:
         raise PyTreeValueError(f"trace() expects different names as {argument}, got {twice!r} twice")
     if count is not None and len(found) != count:
-        raise PyTreeValueError(
-            f"trace() got {counted(len(found), 'name')} as {argument} for {counted(count, 'stand-in')}"
-        )
+        raise PyTreeValueError(f"trace() got {counted(len(found), 'name')} for {counted(count, 'stand-in')}")
     return found
 
 

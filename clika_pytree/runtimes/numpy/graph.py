@@ -45,7 +45,7 @@ class Fact:
 
     def __repr__(self) -> str:
         layout = f", layout {self.layout}" if self.layout else ""
-        return f"{self.type.__name__} of {self.dtype}, {self.ndim} axes{layout}"
+        return f"{self.type.__name__} of {self.dtype}, {self.ndim} {'axis' if self.ndim == 1 else 'axes'}{layout}"
 
 
 class Condition:

@@ -75,7 +75,7 @@ class TracedGraph:
 
 
 def fact_text(fact: Fact) -> str:
-    return f"{fact.type.__name__} of {fact.dtype} with {fact.ndim} axes"
+    return f"{fact.type.__name__} of {fact.dtype} with {fact.ndim} {'axis' if fact.ndim == 1 else 'axes'}"
 
 
 def tensor_text(value: Any) -> str:

@@ -25,13 +25,12 @@ pub(crate) fn tracked_instances<'py>(classes: &Bound<'py, PyTuple>) -> PyResult<
     let mut known: HashMap<usize, bool, AddressHash> = HashMap::default();
     for object in all.iter() {
         let address = object.get_type_ptr() as usize;
-        let fits = match known.get(&address) {
-            Some(&fits) => fits,
-            None => {
-                let fits = derives(&object, classes)?;
-                known.insert(address, fits);
-                fits
-            }
+        let fits = if let Some(&fits) = known.get(&address) {
+            fits
+        } else {
+            let fits = derives(&object, classes)?;
+            known.insert(address, fits);
+            fits
         };
         if fits {
             found.append(object)?;
