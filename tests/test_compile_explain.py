@@ -399,3 +399,11 @@ def test_values_whose_texts_are_alike_are_said_to_be_others() -> None:
         function = crt.compile(lambda x, options: x)
         function(X, cls())
         assert str(function.explain(X, cls())).splitlines()[1] == f"  options: was {text}, now another"
+
+
+def test_values_that_differ_at_their_ends_are_cut_in_the_middle() -> None:
+    function = crt.compile(lambda x, name: x)
+    function(X, "layers/" * 8 + "first")
+    line = str(function.explain(X, "layers/" * 8 + "second")).splitlines()[1]
+    assert line == "  name: was 'layers/layers/layer…ers/first', now 'layers/layers/layer…rs/second'"
+    assert len(line) <= 80

@@ -74,7 +74,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
 
 
 def compiling(answer: Any) -> Callable[..., Any]:
-    def compile(self: Any, flat_fn: Any, tensors: Any, dynamic: bool) -> Any:
+    def compile(self: Any, flat_fn: Any, tensors: Any, dynamic: bool, names: Any) -> Any:
         flat_fn(tensors)
         return answer
 
@@ -128,14 +128,14 @@ def test_a_program_may_run_the_function_at_its_first_call(sloppy: Any) -> None:
         def __init__(self, flat_fn: Any) -> None:
             self.run = flat_fn
 
-    sloppy(compile=lambda self, flat_fn, tensors, dynamic: (None, Late(flat_fn)))
+    sloppy(compile=lambda self, flat_fn, tensors, dynamic, names: (None, Late(flat_fn)))
     x, function = Tensor(), crt.compile(lambda x: {"a": x, "b": 1})
     assert function(x) == {"a": x, "b": 1} == function(x)
     assert function.cache_info().currsize == 1
 
 
 def test_an_error_of_the_users_function_is_its_own(sloppy: Any) -> None:
-    sloppy(compile=lambda self, flat_fn, tensors, dynamic: (flat_fn(tensors), Program()))
+    sloppy(compile=lambda self, flat_fn, tensors, dynamic, names: (flat_fn(tensors), Program()))
     with pytest.raises(ZeroDivisionError) as caught:
         crt.compile(lambda x: 1 // 0)(Tensor())
     assert notes(caught.value) == ""

@@ -136,13 +136,13 @@ def test_a_size_used_as_a_number_is_held_to() -> None:
         (lambda: crt.trace(layer, [X, 3]), "as stand-ins, got 3 as x1"),
         (lambda: crt.trace(layer, [X, W], names=["x"]), "got 1 name for 2 stand-ins"),
         (lambda: crt.trace(layer, [X, W], names=["x", "x"]), "different names as names, got 'x' twice"),
-        (lambda: crt.trace(layer, [X, W], names="xw"), "expects a list of names as names, got 'xw'"),
-        (lambda: crt.trace(layer, [X, W], names=["x", 1]), "expects names as names, got 1"),  # type: ignore[list-item]
+        (lambda: crt.trace(layer, [X, W], names="xw"), "expects a list of str as names, got 'xw'"),
+        (lambda: crt.trace(layer, [X, W], names=["x", 1]), "expects names that are str and not empty, got 1"),  # type: ignore[list-item]
         (lambda: crt.trace(layer, [X, W], outputs=["y"]), "got 1 name as outputs, and layer() returned 2"),
         (lambda: crt.trace(lambda xs: xs[0], [X]), "to return a list of tensors, got one tensor"),
         (lambda: crt.trace(lambda xs: {"y": xs[0]}, [X]), "to return a list of tensors, got a dict"),
         (lambda: crt.trace(lambda xs: [xs], [X]), "to return a list of tensors, got a list as result[0]"),
-        (lambda: crt.trace(lambda xs: None, [X]), "to return a list of tensors, got a NoneType"),  # type: ignore[arg-type,return-value]
+        (lambda: crt.trace(lambda xs: None, [X]), "to return a list of tensors, got None"),  # type: ignore[arg-type,return-value]
         (lambda: crt.trace(layer, [X, W], runtime="nope"), "trace() expects the name of a runtime, got 'nope'"),
     ],
 )

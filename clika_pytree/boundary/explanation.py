@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from clika_pytree.runtimes import runtime_of
-from clika_pytree.runtimes.answers import described_by
+from clika_pytree.runtimes.answers import tensor_spec
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, leaf_text, shorten, shorten_middle, value_text
 
@@ -62,6 +62,8 @@ class Change(NamedTuple):
         if len(old) + len(new) > room:  # the shorter one leaves its room to the other
             old = shorten(old, max(room // 2, room - len(new)))
             new = shorten(new, max(room // 2, room - len(old)))
+            if old == new:  # cut where they are still alike
+                old, new = (shorten_middle(text, room // 2) for text in (self.old, self.new))
         return f"{where}{was}{old}, now {new}"
 
 
@@ -99,7 +101,7 @@ def leaf_changes(entry: GuardEntry, texts: dict[str, str], call: GuardCall) -> I
         value = old[name]
         if value is None and is_tensor:
             runtime = runtime_of(leaf)
-            found = "" if runtime is None else str(described_by(runtime, leaf))
+            found = "" if runtime is None else str(tensor_spec(runtime, leaf))
             if differ_in_facts(texts[name], found):
                 yield Change(name, texts[name], found, "tensor")
         elif value is None or is_tensor:

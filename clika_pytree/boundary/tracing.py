@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered
-from clika_pytree.registration import described, with_article
+from clika_pytree.registration import described
 from clika_pytree.runtimes import runtime_named, runtime_of
 from clika_pytree.runtimes.answers import check_graph, loaded_by
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, counted, listed, short_name, shorten
+from clika_pytree.wording import PLAIN, class_of, counted, listed
 
 from .functions import name_of
 from .state import Inside
@@ -188,10 +188,10 @@ def sequence(caller: str, what: str, given: Any) -> list[Any]:
 def checked_names(argument: str, given: Any, count: int | None, names: Any) -> list[str] | None:
     if names is None:
         return None
-    found = sequence("trace()", f"names as {argument}", names)
+    found = sequence("trace()", f"str as {argument}", names)
     for name in found:
         if type(name) is not str or not name:
-            raise PyTreeTypeError(f"trace() expects names as {argument}, got {described(name)}")
+            raise PyTreeTypeError(f"trace() expects {argument} that are str and not empty, got {described(name)}")
     twice = next((name for index, name in enumerate(found) if name in found[:index]), None)
     if twice is not None:
         raise PyTreeValueError(f"trace() expects different names as {argument}, got {twice!r} twice")
@@ -231,7 +231,7 @@ def check_results(name: str, results: Any) -> list[Any]:
         raise PyTreeTypeError(f"trace() expects {name}() to return a list of tensors, got one tensor; put it in a list")
     if cls is not list and cls is not tuple:
         raise PyTreeTypeError(
-            f"trace() expects {name}() to return a list of tensors, got {with_article(shorten(short_name(cls)))}; "
+            f"trace() expects {name}() to return a list of tensors, got {described(results)}; "
             "compile() takes functions that return other trees"
         )
     for index, result in enumerate(results):

@@ -37,7 +37,7 @@ def is_tensor_type(runtime: Runtime, cls: type[Any]) -> bool:
     return answer
 
 
-def described_by(runtime: Runtime, tensor: Any) -> TensorSpec:
+def tensor_spec(runtime: Runtime, tensor: Any) -> TensorSpec:
     """What is known of a tensor."""
     try:
         spec: Any = runtime.describe(tensor)

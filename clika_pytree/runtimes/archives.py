@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import zipfile
 from contextlib import contextmanager
 
-from clika_pytree._native import PyTreeValueError
+from clika_pytree._native import FileWriter, PyTreeValueError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
 
@@ -28,16 +29,16 @@ def write(path: str | os.PathLike[str], head: Mapping[str, Any], members: Mappin
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in {HEAD: json.dumps(head, indent=1), **members}.items():
             archive.writestr(zipfile.ZipInfo(name, BEGINNING), content)
-    target = os.fspath(path)
-    whole = f"{target}.{os.getpid()}.tmp"
+    place = os.fsdecode(path)
+    folder = os.path.dirname(place) or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", place)
+    file = FileWriter(place, place)
     try:
-        with open(whole, "wb") as file:
-            file.write(buffer.getvalue())
-        os.replace(whole, target)
-    except BaseException:
-        if os.path.exists(whole):
-            os.remove(whole)
-        raise
+        file.write([buffer.getvalue()])
+        file.commit(True, buffer.tell())
+    finally:
+        file.discard()
 
 
 @contextmanager
@@ -45,13 +46,15 @@ def reading(
     path: str | os.PathLike[str], form: Mapping[str, Any]
 ) -> Generator[tuple[Any, zipfile.ZipFile], None, None]:
     """The head of a file of some format and version, and its archive; what goes wrong is said of the file."""
+    with open(path, "rb") as file:
+        contents = file.read()
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(contents)) as archive:
             head: Any = json.loads(archive.read(HEAD))
             if {key: head.get(key) for key in form} != form:
                 raise ValueError("it is of another format or version")
             yield head, archive
-    except (OSError, ImportError):
+    except ImportError:
         raise
     except Exception as error:
         raise PyTreeValueError(
