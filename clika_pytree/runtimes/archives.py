@@ -33,10 +33,10 @@ def write(path: str | os.PathLike[str], head: Mapping[str, Any], members: Mappin
     folder = os.path.dirname(place) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", place)
-    file = FileWriter(place, place)
+    file = FileWriter(place, place, buffer.tell())
     try:
         file.write([buffer.getvalue()])
-        file.commit(True, buffer.tell())
+        file.commit(True)
     finally:
         file.discard()
 
