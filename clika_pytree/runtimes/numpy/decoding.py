@@ -57,6 +57,7 @@ class Reader:
         if len(names.inputs) != len(stand_ins) or len(self.part("results")) != len(self.part("outputs")):
             raise ValueError("it has not as many names as inputs and results")
         self.tape = Tape(stand_ins, None, True)
+        self.tape.strict = True
         for node, name in zip(self.tape.inputs, names.inputs, strict=True):
             node.name = name
         self.constants = [self.constant(index, value) for index, value in enumerate(self.part("constants"))]

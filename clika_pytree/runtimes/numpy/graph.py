@@ -14,15 +14,16 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import counted
 
 from .dims import layout_class
+from .needed import needed_ops
 from .sizes import Size, size_text
 from .source import Source
-from .tape import INPUT, Node, SizeTerm, nodes_in
+from .tape import Node, SizeTerm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from .tape import Op, Tape
+    from .tape import Tape
 
 __all__: list[str] = []
 
@@ -110,7 +111,7 @@ def unnamed(count: int) -> list[str]:
 
 
 # The names that the source has for other things.
-TAKEN = re.compile(r"np|plain|graph|tensors|rows|take|give|in_rows|[nki]|[vc][0-9]+|.*_k")
+TAKEN = re.compile(r"np|plain|graph|tensors|rows|take|give|in_rows|collected|[nki]|[vc][0-9]+|.*_k")
 
 
 class Graph:
@@ -124,7 +125,7 @@ class Graph:
         self.inputs, self.layouts, self.names = tape.inputs, layouts, names
         self.constants = list(tape.constants.values())
         self.outputs = outputs
-        self.nodes = live_ops(tape.ops, outputs)
+        self.nodes = needed_ops(tape.ops, outputs, dynamic=tape.dynamic, strict=tape.strict)
         source = Source(self, layouts)
         self._text = source.text()
         guarded = source.needs_layout if names is None else set[int]()
@@ -154,25 +155,6 @@ class Graph:
 def all_sizes(tape: Tape) -> dict[tuple[int, int], int]:
     shapes = ((index, tape.inputs[index].shape) for index in sorted(tape.used))
     return {(index, axis): size for index, shape in shapes for axis, size in enumerate(shape)}
-
-
-def live_ops(ops: list[Op], outputs: list[Any]) -> list[Op]:
-    """The operations that a result depends on. One that writes lives while somebody may look at what it writes into."""
-    needed = {id(node) for node in nodes_in(outputs)}
-    seen = {id(node.root()) for node in nodes_in(outputs)}  # sets of nodes that share memory, and are looked at
-    visible = {
-        id(node.root()) for op in ops for node in (*nodes_in(op.args), *nodes_in(op.kwargs)) if node.kind == INPUT
-    }
-    kept: list[Op] = []
-    for op in reversed(ops):
-        roots = {id(node.root()) for node in op.writes}
-        if not (any(id(node) in needed for node in op.outputs) or roots & (seen | visible)):
-            continue
-        kept.append(op)
-        used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
-        needed.update(id(node) for node in used)
-        seen.update(id(node.root()) for node in used)
-    return kept[::-1]
 
 
 def output_term(tape: Tape, value: Any) -> Any:
