@@ -190,7 +190,7 @@ def test_what_is_written_in_place_is_written_in_each_call():
 
 def test_what_nobody_needs_is_dropped_and_what_writes_stays():
     def function(x):
-        np.linalg.svd(x)
+        np.exp(x)
         dead = x * 3
         dead += 1
         made = x + 1
@@ -218,12 +218,13 @@ def test_the_source_can_be_read():
         f"    n = rows(x0)  # test_numpy_tracer.py:{line}\n"
         "    v0 = np.empty((n, *x0.shape[1:]), 'float64')\n"
         "    v1 = take(x0.shape, 'float64')\n"
-        "    for i in range(0, len(x0), n):\n"
-        "        k = slice(i, i + n)\n"
-        "        x0_k = x0[k]\n"
-        "        v1_k = v1[k]\n"
-        "        v0_k = v0[:len(x0_k)]\n"
-        "        np.multiply(2, x0_k, out=v0_k)\n"
+        "    with collected():\n"
+        "        for i in range(0, len(x0), n):\n"
+        "            k = slice(i, i + n)\n"
+        "            x0_k = x0[k]\n"
+        "            v1_k = v1[k]\n"
+        "            v0_k = v0[:len(x0_k)]\n"
+        "            np.multiply(2, x0_k, out=v0_k)\n"
     )
     assert text.endswith(
         "def plain(x0, x1):\n"

@@ -10,6 +10,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from .array import Recorded
 from .dims import layout_class
 from .entropy import Entropy
+from .errors import Recording as Errors
 from .graph import Graph, Names, output_term
 from .kinds import is_a
 from .leaks import check_ended, is_stand_in
@@ -67,7 +68,9 @@ def record(
     recorded = [Recorded(tape, node, tensor) for node, tensor in zip(tape.inputs, tensors, strict=True)]
     try:
         with Entropy(), Refusals():
-            outputs = flat_fn(recorded)
+            with Errors() as tape.errors:
+                outputs = flat_fn(recorded)
+            tape.errors = None
             watch.end()
         tape.check_failed()
         tape.captured.check()

@@ -8,6 +8,7 @@ from clika_pytree.typing import TYPE_CHECKING
 
 from .blocks import Block, rows
 from .dims import in_rows
+from .errors import Collected
 from .fusion import Analysis, ufunc_args, ufunc_of
 from .refusals import place_text, printable
 from .scratch import give, take
@@ -158,6 +159,8 @@ class Writer:
             self.line(f"n = rows({whole})", depth=2)
         for text in block.setup():
             self.line(text, depth=depth)
+        self.line("with collected():", depth=depth)
+        depth += 1
         self.line(f"for i in range(0, len({whole}), n):", depth=depth)
         for text in block.slices():
             self.line(text, depth=depth + 1)
@@ -237,7 +240,14 @@ class Source:
                 self.add("plain", arguments, [], plain, graph.outputs)
             else:
                 self.add("graph", "tensors", unpack, plain, graph.outputs)
-        self.names = {**space.objects, "give": give, "in_rows": in_rows, "rows": rows, "take": take}
+        self.names = {
+            **space.objects,
+            "collected": Collected,
+            "give": give,
+            "in_rows": in_rows,
+            "rows": rows,
+            "take": take,
+        }
 
     def add(self, name: str, arguments: str, head: list[str], writer: Writer, outputs: list[Any]) -> None:
         result = f"    return [{', '.join(map(writer.words.term, outputs))}]"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from .errors import Recording
     from .randomness import Watch
 
 __all__: list[str] = []
@@ -97,7 +98,7 @@ class Op:
         self.writes: list[Node] = []
         self.fresh = False
         self.line = user_line()
-        self.errors: dict[str, str] = {}  # what np.errstate says at that place, where it differs
+        self.errors: dict[str, str] = {}  # what the function says with np.errstate at that place
 
 
 def nodes_in(term: Any) -> Iterator[Node]:
@@ -139,7 +140,8 @@ class Tape:
         self.open = True
         self.running = ""  # the operation that is computed just now
         self.stand_ins: list[Any] = []  # weak references to all that stand for tensors and sizes
-        self.errors: Any = np.geterr()
+        self.errors: Recording | None = None  # what numpy does about errors, while the function runs
+        self.strict = "raise" in np.geterr().values()  # whether an operation counts as one that can fail
         self.inputs = [Node(INPUT, index, tensor) for index, tensor in enumerate(tensors)]
         for node in () if dynamic else self.inputs:
             node.dims = node.shape
@@ -287,15 +289,14 @@ class Tape:
         if self.watch is not None:
             self.watch.look()
         op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
+        if self.errors is not None:
+            op.errors = self.errors.said()
         result = self.run(op, call, real(args), real(kwargs))
         op.writes = [target.traced_node for target in writes]
         for target in writes:
             if any(node.root() is target.traced_node.root() for node in self.inputs):
                 self.captured.written.append(target.traced_value)
         op.fresh = fresh
-        errors: Any = np.geterr()
-        if errors != self.errors:
-            op.errors = {kind: how for kind, how in errors.items() if how != self.errors[kind]}
         used = [*nodes_in(op.args), *nodes_in(op.kwargs)]
         origin = Node(RESULT, -1, None)  # what all results of the call have in common
         origin.sources = frozenset[int]().union(*(node.sources for node in used))
@@ -310,7 +311,10 @@ class Tape:
         """Call it, and remember an error that another call need not give: if the function goes on, it has branched."""
         self.running = op.name
         try:
-            return call(*args, **kwargs)
+            if self.errors is None:
+                return call(*args, **kwargs)
+            with self.errors.as_outside(op.errors):
+                return call(*args, **kwargs)
         except (TypeError, AXIS_ERROR):  # a matter of dtypes and numbers of axes, which are guards
             raise
         except Exception as error:
