@@ -245,7 +245,8 @@ def test_a_summary_prints_as_a_table(path):
     assert lines[1].split() == ["path", "leaves", "type", "shape", "dtype", "bytes"]
     assert lines[2].split() == ["['layers'][0…3]['w']", "4", "tensor", "(4,", "4)", "float32", "256", "B"]
     assert "5 arrays of 80 elements, 320 B" in repr(found)
-    assert lines[-1] == "1 name of tensors that have another name, too"
+    assert lines[-1] == "an array that stands in several places is counted once (1 more place)"
+    assert found._repr_html_().startswith(f"<p>{lines[0]}</p><table>")
 
 
 def test_a_summary_of_a_flat_dict(path):

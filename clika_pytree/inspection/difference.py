@@ -102,15 +102,15 @@ class Difference:
     def __str__(self) -> str:
         return f"{path_text(self.path) or 'the root'}: {self.what()}"
 
-    def what(self) -> str:
-        """The difference without its place."""
+    def what(self, a: str = "a", b: str = "b") -> str:
+        """The difference without its place, and the two sides by these names."""
         if self.kind == "only_a":
-            return f"only in a, which has {self.a}"
+            return f"only in {a}, which has {self.a}"
         if self.kind == "only_b":
-            return f"only in b, which has {self.b}"
+            return f"only in {b}, which has {self.b}"
         if self.kind == "order":
-            return f"the keys come in another order: a has {self.a}; b has {self.b}"
-        return f"a has {self.a}, b has {self.b}"
+            return f"the keys come in another order: {a} has {self.a}; {b} has {self.b}"
+        return f"{a} has {self.a}, {b} has {self.b}"
 
 
 class TreeDiff(tuple[Difference, ...]):

@@ -63,9 +63,7 @@ def tree_summary(
         ['name']                    1  str
         25 leaves, 0 arrays
     """
-    given: Any = max_rows
-    if given is not None and not (type(given) is int and given >= 0):
-        raise PyTreeTypeError(f"tree_summary() expects a number of lines or None as max_rows, got {described(given)}")
+    check_max_rows("tree_summary()", max_rows)
     survey = Survey(FlatTree(tree, is_leaf, none_is_leaf, namespace))
     rows: list[SummaryRow] = []
     for row in survey.rows():
@@ -73,6 +71,11 @@ def tree_summary(
             break
         rows.append(row)
     return TreeSummary(tuple(rows), survey.num_rows() - len(rows), len(survey.tree.leaves), survey.totals)
+
+
+def check_max_rows(caller: str, given: Any) -> None:
+    if given is not None and not (type(given) is int and given >= 0):
+        raise PyTreeTypeError(f"{caller} expects a number of lines or None as max_rows, got {described(given)}")
 
 
 class Survey:

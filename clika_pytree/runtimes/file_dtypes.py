@@ -39,6 +39,12 @@ WAYS_OUT = {
     "longdouble": "cast it to float64",
     "float128": "cast it to float64",
     "object": "make it an array of numbers",
+    "str": "keep the texts as str, which may be leaves",
+    "bytes": "keep them as bytes, which may be leaves",
+    "StringDType": "keep the texts as str, which may be leaves",
+    "datetime": "save w.view('int64')",
+    "timedelta": "save w.view('int64')",
+    "void": "save each of its fields, or w.view('uint8')",
 }
 
 
@@ -47,5 +53,6 @@ def why_not(dtype: str) -> str | None:
     if dtype in NAMES and dtype not in PACKED:
         return None
     name = NAMES.get(dtype, dtype)
-    way_out = WAYS_OUT.get(name, "cast it to one that it has")
+    family = name.partition("[")[0].rstrip("0123456789")
+    way_out = WAYS_OUT.get(name) or WAYS_OUT.get(family) or "cast it to one that the format has"
     return f"its dtype is {name}, which a safetensors file can't hold; {way_out}"

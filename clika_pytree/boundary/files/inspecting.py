@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from clika_pytree._native import TreeSpec
 from clika_pytree.inspection.flat_tree import FlatTree
-from clika_pytree.inspection.summary import Survey
-from clika_pytree.inspection.table import TreeSummary, bytes_text, counted
+from clika_pytree.inspection.summary import Survey, check_max_rows
+from clika_pytree.inspection.table import TreeSummary, bytes_text
 from clika_pytree.treespecs import treespec_dict, treespec_leaf
 from clika_pytree.typing import TYPE_CHECKING
 
+from .arguments import path_of
 from .document import KEY
 from .opened import open_files
-from .saving import path_of
 from .stand_ins import StoredTensor
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ __all__ = ["FileSummary", "inspect"]
 
 
 class FileSummary:
-    """What is in a file; printed, it is a table.
+    """What is in a file; printed, it is a table, in a notebook too.
 
     Attributes:
         path: The file or index.
@@ -48,13 +48,18 @@ class FileSummary:
         self.files = len(opened.files)
         self.file_bytes = sum(file.size for _, file in opened.files)
 
-    def __repr__(self) -> str:
+    def _title(self) -> str:
         what = "a tree" if self.kind == "tree" else "a dict of tensors"
         where = f", {self.files} files" if self.files > 1 else ""
-        lines = [f"{self.path}: {what}{where}, {bytes_text(self.file_bytes)}", repr(self.table)]
-        if self.ties:
-            lines.append(f"{counted(len(self.ties), 'name', 'names')} of tensors that have another name, too")
-        return "\n".join(lines)
+        return f"{self.path}: {what}{where}, {bytes_text(self.file_bytes)}"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(self._title())}</p>{self.table._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
 
 def inspect(path: str | PathLike[str], *, max_rows: int | None = 50, namespace: Namespace = "") -> FileSummary:
@@ -70,6 +75,7 @@ def inspect(path: str | PathLike[str], *, max_rows: int | None = 50, namespace: 
 
     Raises:
         FileFormatError: (a `ValueError`) the file is damaged, of another kind, or of a newer version.
+        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number from 0 on nor None.
         OSError: The file could not be read.
 
     Example:
@@ -82,6 +88,7 @@ def inspect(path: str | PathLike[str], *, max_rows: int | None = 50, namespace: 
         "['layers'][0]['w']"
     """
     name, place = path_of("inspect()", path)
+    check_max_rows("inspect()", max_rows)
     opened = open_files(place, name)
     stored = {entry[0]: StoredTensor(*entry[:3], entry[4]) for entry in opened.entries.values()}
     structure, leaves, ties = contents(opened, stored, namespace)

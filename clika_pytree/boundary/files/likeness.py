@@ -45,7 +45,10 @@ def check_like(opened: Opened, spec: TreeSpec | None, like: Any, namespace: Name
     if not lines and spec is not None and spec != structure:
         from clika_pytree.inspection import tree_diff
 
-        lines = [str(difference) for difference in tree_diff(spec, structure)] or [f"file {spec}, like {structure}"]
+        lines = [
+            f"{keystr(difference.path) or 'the root'}: {difference.what('the file', 'like')}"
+            for difference in tree_diff(spec, structure)
+        ] or [f"file {spec}, like {structure}"]
     if lines:
         shown = "\n".join(f"  {shorten_middle(line, 160)}" for line in lines[:MOST_LINES])
         more = f"\n  and {len(lines) - MOST_LINES:,} more" if len(lines) > MOST_LINES else ""
@@ -61,11 +64,13 @@ def leaves_of(opened: Opened) -> dict[str, str]:
         return texts
     if document.kind == "dict":
         return texts | {key: leaf_text(value) for _, key, value in document.values}
-    for leaf, value in document.values.items():
-        texts[opened.leaves[leaf]] = leaf_text(value)
-    for leaf, first in document.ties.items():
-        texts[opened.leaves[leaf]] = texts[opened.leaves[first]]
-    return texts
+    leaves: dict[str, str] = {}
+    for number, name in enumerate(opened.leaves):
+        if number in document.values:
+            leaves[name] = leaf_text(document.values[number])
+        else:
+            leaves[name] = texts[opened.leaves[document.ties.get(number, number)]]
+    return leaves
 
 
 def text_of_leaf(leaf: Any) -> str | None:

@@ -10,10 +10,10 @@ from clika_pytree.runtimes import runtime_named
 from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
 
+from .arguments import check_switch, path_of
 from .opened import open_files
 from .progress import check_progress, reporting
-from .saving import path_of
-from .selection import selected
+from .selection import Selection
 from .stand_ins import NotLoaded
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def load(
         like: A tree of tensors, or of objects with a shape and a dtype. The file must have its structure, shapes and
             dtypes.
         only: What to load, by the beginning of the key path (`"['encoder']"`), in a flat dict by the beginning of the
-            key (`"encoder"` stands for `"encoder.w"`, too); or a function that is asked for every name. In a tree a
-            `NotLoaded` stands for every other tensor; of a flat dict the rest is left out.
+            key (`"encoder"` stands for `"encoder.w"`, too), as text or as a tuple of keys; or a function that is asked
+            for every name. In a tree a `NotLoaded` stands for every other tensor; of a flat dict the rest is left out.
         mmap: Whether to map the file rather than to read it.
         runtime: The name of the runtime whose tensors are made, or the runtime; without it, that of `like`, and numpy.
         unknown: What to do with classes that this process does not have: "error", or "dict" for a dict of the children.
@@ -94,6 +94,7 @@ def load(
     """
     name, place = path_of("load()", path)
     check_progress("load()", progress)
+    check_switch("load()", "mmap", mmap)
     if unknown not in ("error", "dict"):
         raise PyTreeTypeError(f'load() expects "error" or "dict" as unknown, got {described(unknown)}')
     if type(device) is not str:
@@ -105,11 +106,12 @@ def load(
         from .likeness import check_like
 
         check_like(opened, spec, like, namespace)
-    wanted = selected(opened, only)
+    selection = Selection(opened, only)
+    wanted = selection.names
     total = sum(opened.entries[entry][4] for entry in wanted) if progress else 0
     with reporting(progress, total, "load") as report:
         tensors = tensors_of(opened, wanted, Making(chosen, device, mmap, report))
-    return tree_of(opened, spec, tensors) if spec is not None else dict_of(opened, tensors, only)
+    return tree_of(opened, spec, tensors) if spec is not None else dict_of(opened, tensors, selection)
 
 
 def runtime_for(runtime: Any, like: Any, namespace: Namespace) -> Runtime:
@@ -231,11 +233,19 @@ def tree_of(opened: Opened, spec: Any, tensors: dict[str, Any]) -> Any:
     return spec.unflatten(leaves)
 
 
-def dict_of(opened: Opened, tensors: dict[str, Any], only: Any) -> dict[str, Any]:
+def dict_of(opened: Opened, tensors: dict[str, Any], selection: Selection) -> dict[str, Any]:
+    """The tensors, and the plain values that were asked for, at their places."""
     document = opened.document
-    if document is None or not document.values or only is not None:
+    if document is None or not document.values:
         return tensors
-    names = iter(tensors.items())
+    names = iter(opened.entries)
     values = {place: (key, value) for place, key, value in document.values}
-    total = len(tensors) + len(values)
-    return dict(values[place] if place in values else next(names) for place in range(total))
+    wanted = {*selection.values}
+    found: dict[str, Any] = {}
+    for place in range(len(opened.entries) + len(values)):
+        key, value = values[place] if place in values else (next(names), None)
+        if key in tensors:
+            found[key] = tensors[key]
+        elif key in wanted:
+            found[key] = value
+    return found

@@ -8,6 +8,7 @@ from clika_pytree._native import FileFormatError, TensorFile
 from clika_pytree.plain_values import Refused
 from clika_pytree.typing import TYPE_CHECKING
 
+from .arguments import shown
 from .document import KEY, read_structure, read_text
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Opened:
 
     Attributes:
         name: What errors call it.
-        files: The files.
+        files: The files, each with what errors call it.
         entries: The tensors by name, in the order of the file or of the index.
         places: Of several files, the number of the one that a tensor is in.
         document: What it says of its tree, or None.
@@ -112,4 +113,4 @@ def open_files(place: str, name: str) -> Opened:
 def open_one(place: str, name: str) -> Opened:
     file = TensorFile(place, name)
     entries: dict[str, Entry] = {entry[0]: entry for entry in file.entries()}
-    return Opened(name, [(place, file)], entries, file.metadata())
+    return Opened(name, [(shown(place), file)], entries, file.metadata())

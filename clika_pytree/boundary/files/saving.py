@@ -6,6 +6,7 @@ from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
+from .arguments import check_switch, path_of
 from .plan import plan_of
 from .progress import check_progress, reporting
 from .writing import write_file
@@ -69,6 +70,7 @@ def save(
     """
     name, place = path_of("save()", path)
     check_progress("save()", progress)
+    check_switch("save()", "fsync", fsync)
     if max_shard_bytes is not None and not (type(max_shard_bytes) is int and max_shard_bytes > 0):  # pyright: ignore[reportUnnecessaryComparison]
         raise PyTreeTypeError(
             f"save() expects a number of bytes or None as max_shard_bytes, got {described(max_shard_bytes)}"
@@ -84,16 +86,3 @@ def save(
         write_file(place, name, plan, fsync, report)
         if was_sharded:
             forget_shards(place)
-
-
-def path_of(caller: str, path: Any) -> tuple[str, str]:
-    """A path as messages name it and as the system takes it."""
-    import os
-
-    try:
-        found = os.fsdecode(path)
-    except TypeError:
-        raise PyTreeTypeError(f"{caller} expects a path, got {described(path)}") from None
-    if not found:
-        raise PyTreeValueError(f"{caller} expects a path, got an empty text")
-    return found, found

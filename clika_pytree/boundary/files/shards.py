@@ -16,6 +16,7 @@ from clika_pytree.spec_builder import read_json
 from clika_pytree.typing import TYPE_CHECKING
 
 from .alone import alone, was_interrupted
+from .arguments import shown
 from .document import FORMAT
 from .opened import Opened
 from .plan import Plan
@@ -92,7 +93,7 @@ def open_all(index: str, name: str, text: str) -> Opened:
     for file_name in dict.fromkeys(places.values()):
         place = os.path.join(os.path.dirname(index), file_name)
         number = len(files)
-        files.append((place, TensorFile(place, place)))
+        files.append((shown(place), TensorFile(place, shown(place))))
         for entry in files[-1][1].entries():
             if places.get(entry[0]) != file_name:
                 raise FileFormatError(f"{name}: the tensor {entry[0]!r} of {file_name} is not in the index")
@@ -161,7 +162,7 @@ def write_all(
     for number, tensors in enumerate(groups, 1):
         file = f"{stem_of(target)}-{token}-{number:05}-of-{len(groups):05}{FILE}"
         written.append(file)
-        write_file(file, file, Plan(tensors, FORMAT), fsync, report)
+        write_file(file, shown(file), Plan(tensors, FORMAT), fsync, report)
         places |= dict.fromkeys((tensor[0] for tensor in tensors), os.path.basename(file))
     document = {"metadata": {**plan.metadata, "total_size": plan.nbytes}, "weight_map": places}
     content = json.dumps(document, indent=2).encode()

@@ -1,0 +1,37 @@
+"""What `save`, `load` and `inspect` are given, checked."""
+
+from __future__ import annotations
+
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError
+from clika_pytree.registration import described
+from clika_pytree.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["check_switch", "path_of", "shown"]
+
+
+def path_of(caller: str, path: Any) -> tuple[str, str]:
+    """A path as messages name it and as the system takes it."""
+    import os
+
+    try:
+        found = os.fsdecode(path)
+    except TypeError:
+        raise PyTreeTypeError(f"{caller} expects a path, got {described(path)}") from None
+    if not found:
+        raise PyTreeValueError(f"{caller} expects a path, got an empty text")
+    if "\0" in found:
+        raise PyTreeValueError(f"{caller} expects a path, got {described(found)}, and no path has a null character")
+    return shown(found), found
+
+
+def shown(place: str) -> str:
+    """A path as text; of bytes that are no text in UTF-8 the escapes."""
+    return place.encode(errors="backslashreplace").decode()
+
+
+def check_switch(caller: str, name: str, value: Any) -> None:
+    if type(value) is not bool:
+        raise PyTreeTypeError(f"{caller} expects True or False as {name}, got {described(value)}")
