@@ -9,11 +9,13 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import clika_pytree as crt
 from clika_pytree import PyTree, TreeSpec, pytree
 from clika_pytree.runtimes.protocol import Runtime, TensorSpec
+from clika_pytree.typing import KeyPath
 
 
 class Array: ...
@@ -171,6 +173,25 @@ def compiled(model: Model, x: Array, trainer: Trainer) -> None:
     graph = crt.trace(lambda xs: [xs[0]], [x], names=["x"], outputs=iter(["y"]))
     results: list[Any] = graph(x, *more, *changes, *rows) + graph(x=x)
     crt.eval(results, {"graph": graph.inputs}, namespace="a")
+
+
+def files(model: Model, tree: dict[str, Array], path: Path, paths: list[KeyPath]) -> None:
+    crt.save(tree, path)
+    crt.save(model, b"a", fsync=False, max_shard_bytes=1 << 30, progress=True, namespace=("a", "b"))
+    crt.save(tree, "a", progress=lambda done, total: print(done / total))
+    crt.save(tree, "a", progress=lambda done: None)  # type: ignore[arg-type, misc]  # pyright: ignore[reportArgumentType]
+    crt.save(tree)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    whole: Model = crt.load(path, "cuda:0", like=model, runtime="torch", unknown="dict")
+    part: dict[str, Array] = crt.load("a", only=paths[0], mmap=False) | crt.load(b"a", only="['layers']")
+    crt.load(path, only=lambda name: name.endswith("w"), progress=None, runtime=runtime)
+    crt.load(path, only=["a"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    crt.load(path, unknown="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    summary = crt.inspect(path, max_rows=None)
+    spec: TreeSpec = summary.structure
+    sizes: list[int] = [tensor.nbytes + len(tensor.shape) for tensor in summary.tensors]
+    names: list[str] = [tensor.name + tensor.dtype for tensor in summary.tensors] + [*summary.ties, summary.kind]
+    rows: list[str] = [row.path for row in summary.table.rows]
+    crt.eval(whole, part, spec, sizes, names, rows, summary.metadata["format"], summary.file_bytes + summary.files)
 
 
 class BoxRuntime(Runtime):

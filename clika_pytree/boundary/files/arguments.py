@@ -7,7 +7,10 @@ from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
+    from os import PathLike
+    from typing import Any, TypeAlias
+
+    FilePath: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 
 __all__ = ["check_switch", "path_of", "shown"]
 

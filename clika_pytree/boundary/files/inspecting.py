@@ -15,11 +15,11 @@ from .opened import open_files
 from .stand_ins import StoredTensor
 
 if TYPE_CHECKING:
-    from os import PathLike
     from typing import Any
 
     from clika_pytree.typing import Namespace
 
+    from .arguments import FilePath
     from .opened import Opened
 
 __all__ = ["FileSummary", "inspect"]
@@ -62,7 +62,7 @@ class FileSummary:
         return f"<p>{escape(self._title())}</p>{self.table._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
 
-def inspect(path: str | PathLike[str], *, max_rows: int | None = 50, namespace: Namespace = "") -> FileSummary:
+def inspect(path: FilePath, *, max_rows: int | None = 50, namespace: Namespace = "") -> FileSummary:
     """What is in a file of tensors, from its header alone.
 
     Args:

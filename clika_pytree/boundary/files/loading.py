@@ -18,13 +18,13 @@ from .stand_ins import NotLoaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from os import PathLike
     from typing import Any, Literal
 
     from clika_pytree._native import TensorFile
     from clika_pytree.runtimes.protocol import Runtime
     from clika_pytree.typing import Namespace
 
+    from .arguments import FilePath
     from .opened import Entry, Opened
     from .progress import Progress
     from .selection import Only
@@ -38,7 +38,7 @@ COMPARED = 1 << 22
 
 
 def load(
-    path: str | PathLike[str],
+    path: FilePath,
     device: str = "cpu",
     *,
     like: Any = None,

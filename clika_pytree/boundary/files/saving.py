@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError
+from clika_pytree._native import PyTreeTypeError
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
@@ -12,11 +12,11 @@ from .progress import check_progress, reporting
 from .writing import write_file
 
 if TYPE_CHECKING:
-    from os import PathLike
     from typing import Any
 
     from clika_pytree.typing import Namespace
 
+    from .arguments import FilePath
     from .progress import Progress
 
 __all__ = ["save"]
@@ -24,7 +24,7 @@ __all__ = ["save"]
 
 def save(
     obj: Any,
-    path: str | PathLike[str],
+    path: FilePath,
     *,
     fsync: bool = True,
     max_shard_bytes: int | None = None,
