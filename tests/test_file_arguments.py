@@ -6,8 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+import classes
 import numpy as np
 import pytest
+from helpers import run_python
 from tensor_files import names_in, same_tree
 
 import clika_pytree as cp
@@ -55,6 +57,33 @@ def test_what_is_no_path(path, tmp_path, monkeypatch):
     assert names_in(tmp_path) == []
 
 
+def test_folders_that_are_none_are_named(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    for path, words in (("no/such/a", "the folder {}/no/such does not exist"), ("file/a", "{}/file is no folder")):
+        with pytest.raises(OSError, match=words.format(tmp_path)) as caught:
+            cp.save(STATE, tmp_path / path)
+        assert caught.value.filename == str(tmp_path / path)
+    (tmp_path / "link").symlink_to("no/a")
+    with pytest.raises(FileNotFoundError, match=f"the folder {tmp_path}/no does not exist"):
+        cp.save(STATE, tmp_path / "link")
+    assert names_in(tmp_path) == ["file", "link"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+def test_waiting_for_the_reader_of_a_pipe_can_be_ended(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    source = f"""
+import signal, numpy as np, clika_pytree as cp
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+try:
+    cp.save({{"a": np.ones(1)}}, {str(tmp_path / "pipe")!r})
+except KeyboardInterrupt:
+    print("ended")
+"""
+    assert run_python(source).stdout == "ended\n"
+
+
 # --- switches ---------------------------------------------------------------------------------------------------------
 
 
@@ -72,6 +101,27 @@ def test_switches_are_true_or_false(value, path):
 def test_a_number_of_lines_is_one(rows, path):
     with pytest.raises(cp.PyTreeTypeError, match=r"inspect\(\) expects a number of lines or None as max_rows, got"):
         cp.inspect(path, max_rows=rows)
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_that_is_not_here_far_down(path):
+    tree = classes.Tagged(np.ones(1), 2, "tag")
+    for _ in range(10_000):
+        tree = [tree]
+    cp.save(tree, path)
+    source = f"""
+import tracemalloc, clika_pytree as cp
+tracemalloc.start()
+back = cp.load({str(path)!r}, unknown="dict")
+print(tracemalloc.get_traced_memory()[1] < 40_000_000)
+for _ in range(10_000):
+    back = back[0]
+print(sorted(back))
+print(cp.inspect({str(path)!r}).tensors[0].name.endswith("[0][0].left"))
+"""
+    assert run_python(source).stdout == "True\n['left', 'right']\nTrue\n"
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

@@ -30,24 +30,27 @@ __all__ = ["names_in", "without_unknown"]
 def names_in(document: Any) -> list[str]:
     """The name of every leaf of a structure, from its document."""
     names: list[str] = []
-    # Of each open container: the text that leads to it, its children, and how many are done.
-    around: list[tuple[str, Children]] = []
+    # Of each open container: its own key as text, its children, and how many of them are done.
+    keys: list[str] = []
+    around: list[Children] = []
     done: list[int] = []
     for item in nodes_of(document):
         for _ in range(len(item) if exactly(item, str) else 1):
-            text = ""
+            key = ""
             if around:
-                text, (make, entries, _) = around[-1]
-                text += keystr((make(entries[done[-1]]),))
+                make, entries, _ = around[-1]
+                key = keystr((make(entries[done[-1]]),))
                 done[-1] += 1
             if exactly(item, str):
-                names.append(text)
+                names.append("".join((*keys, key)))
             else:
                 children = children_of(item)
                 if children[2]:
-                    around.append((text, children))
+                    keys.append(key)
+                    around.append(children)
                     done.append(0)
-            while done and done[-1] == around[-1][1][2]:
+            while done and done[-1] == around[-1][2]:
+                keys.pop()
                 around.pop()
                 done.pop()
     return names

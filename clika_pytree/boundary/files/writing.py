@@ -5,6 +5,8 @@ from __future__ import annotations
 from clika_pytree._native import FileWriter, PyTreeValueError
 from clika_pytree.typing import TYPE_CHECKING
 
+from .arguments import shown
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,7 +22,7 @@ def write_file(place: str, name: str, plan: Plan, fsync: bool, report: Callable[
     except PyTreeValueError as error:
         raise PyTreeValueError(f"save() can't write the file: {error}") from None
     check_folder(place)
-    writer = FileWriter(place, name, size)
+    writer = begin(place, name, size)
     try:
         writer.write([header])
         for parts in plan.parts():
@@ -30,11 +32,31 @@ def write_file(place: str, name: str, plan: Plan, fsync: bool, report: Callable[
         writer.discard()
 
 
+def begin(place: str, name: str, size: int) -> FileWriter:
+    """Begin a file. Whoever reads a pipe is waited for here, where Ctrl-C ends the waiting."""
+    import os
+    import stat
+
+    try:
+        is_pipe = stat.S_ISFIFO(os.stat(place).st_mode)
+    except OSError:
+        is_pipe = False
+    if not is_pipe:
+        return FileWriter(place, name, size)
+    handle = os.open(place, os.O_WRONLY)
+    try:
+        return FileWriter(place, name, size)
+    finally:
+        os.close(handle)
+
+
 def check_folder(place: str) -> None:
     import errno
     import os
 
-    folder = os.path.dirname(place) or "."
-    if not os.path.isdir(folder):
-        what = "is no folder" if os.path.exists(folder) else "does not exist"
-        raise OSError(errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT, f"the folder {folder} {what}", place)
+    folder = os.path.dirname(os.path.realpath(place) if os.path.islink(place) else place) or "."
+    if os.path.isdir(folder):
+        return
+    if os.path.exists(folder):
+        raise OSError(errno.ENOTDIR, f"{shown(folder)} is no folder", place)
+    raise OSError(errno.ENOENT, f"the folder {shown(folder)} does not exist", place)
