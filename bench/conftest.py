@@ -3,9 +3,10 @@
 import os
 from typing import Any
 
+import compiled
+import files
 import numpy as np
 import pytest
-from compiled import NAMES, SUBJECTS
 from engines import ENGINES, OPERATIONS, versions
 from release import require_release
 from selection import found
@@ -15,9 +16,13 @@ from clika_pytree import _native
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    trees = list(dict.fromkeys([*TREES, *NAMES]))
-    for name, known in {"engines": ENGINES, "operations": [*OPERATIONS, *SUBJECTS], "trees": trees}.items():
+    trees = list(dict.fromkeys([*TREES, *compiled.NAMES, *files.STATES]))
+    operations = [*OPERATIONS, *compiled.SUBJECTS, *files.SUBJECTS]
+    for name, known in {"engines": ENGINES, "operations": operations, "trees": trees}.items():
         parser.addoption(f"--{name}", default=",".join(known), help=f"which of: {', '.join(known)}")
+    parser.addoption(
+        "--gibibyte", action="store_true", help="files of 1 GiB, too; they take minutes and 3 GiB of memory"
+    )
     parser.addoption("--most-leaves", default=10**7, type=int, help="how far the growing tree grows")
 
 

@@ -15,14 +15,17 @@ Times = dict[tuple[str, str], dict[str, float]]
 
 
 def best(reports: Iterable[dict[str, Any]]) -> Times:
-    """The shortest time of a call in any of the reports. Trees that grow have their own table."""
+    """The shortest time of a call in any of the reports; of what waits for a disk, the shortest median.
+
+    Trees that grow have their own table.
+    """
     times: Times = {}
     for report in reports:
         for measured in report["benchmarks"]:
             info = measured["extra_info"]
             if info["tree"] != "growing":
                 row = times.setdefault((info["operation"], info["tree"]), {})
-                seconds = measured["stats"]["min"] / info["calls"]
+                seconds = measured["stats"][info.get("figure", "min")] / info["calls"]
                 row[info["engine"]] = min(seconds, row.get(info["engine"], math.inf))
     return times
 

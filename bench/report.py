@@ -9,6 +9,9 @@ PEERS = ["jaxlib", "optree", "dm-tree", "torch"]
 # What is beside a compiled function, and how the table calls it.
 BESIDE_COMPILED = {"jaxlib": "jax.jit", "numpy": "eager numpy", "10 graphs": "among 10 graphs"}
 COMPILED = {"call", "other_graph", "no_graph", "mlp", "chain"}
+# And what is beside a file.
+BESIDE_FILES = {"safetensors": "safetensors.numpy", "raw": "raw write"}
+FILES = {"save", "save_synced", "load"}
 # What is linear has an exponent of 1, what is quadratic of 2. Caches that end between a thousand leaves and ten million
 # cost every engine some 0.3; beside the floor, which does nothing but walk, they cancel out.
 STEEPEST, STEEPEST_BESIDE_FLOOR = 1.5, 0.2
@@ -58,18 +61,21 @@ def aligned(lines: list[list[str]], names: int) -> str:
 
 
 def tables(found: list[Row]) -> str:
-    """One of trees, and one of compiled functions."""
-    of_trees = [row for row in found if row.operation not in COMPILED]
+    """One of trees, one of compiled functions, and one of files."""
+    of_trees = [row for row in found if row.operation not in COMPILED | FILES]
     of_functions = [row for row in found if row.operation in COMPILED]
-    parts = [table(of_trees)] if of_trees or not of_functions else []
+    of_files = [row for row in found if row.operation in FILES]
+    parts = [table(of_trees)] if of_trees or not (of_functions or of_files) else []
     if of_functions:
-        parts.append(f"Compiled functions:\n\n{compiled_table(of_functions)}")
+        parts.append(f"Compiled functions:\n\n{table_beside(BESIDE_COMPILED, of_functions)}")
+    if of_files:
+        parts.append(f"Files:\n\n{table_beside(BESIDE_FILES, of_files)}")
     return "\n".join(parts)
 
 
-def compiled_table(found: list[Row]) -> str:
-    beside = [name for name in BESIDE_COMPILED if any(name in row.cells for row in found)]
-    lines = [["call", "on", "ours, µs", *[f"{BESIDE_COMPILED[name]} ÷ ours" for name in beside]]]
+def table_beside(names: dict[str, str], found: list[Row]) -> str:
+    beside = [name for name in names if any(name in row.cells for row in found)]
+    lines = [["call", "on", "ours, µs", *[f"{names[name]} ÷ ours" for name in beside]]]
     for row in found:
         cells = [cell(row.cells.get(name)) for name in beside]
         lines.append([f"`{row.operation}`", f"`{row.tree}`", time_of(row), *cells])
@@ -88,7 +94,8 @@ def table(found: list[Row]) -> str:
 def in_words(operation: str, engine: str, short: Cell) -> str:
     if short.is_time:
         return f"{short.figure:.0f} ns where at most {short.asked:g} are asked"
-    beside = BESIDE_COMPILED[engine] if operation in COMPILED else engine
+    names = BESIDE_COMPILED if operation in COMPILED else BESIDE_FILES if operation in FILES else {}
+    beside = names.get(engine, engine)
     return f"{number(short.figure)} of {short.asked:g} beside {beside}"
 
 

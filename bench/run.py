@@ -2,6 +2,7 @@
 
     python bench/run.py                        everything, some ten minutes
     python bench/run.py --quick --trees gpt12 --operations flatten,map
+    python bench/run.py --quick --operations save,save_synced,load --gibibyte
     python bench/run.py --docs                 and put table and plot into docs/performance.md
 
 pytest-benchmark measures, in several rounds from the first row to the last: the best of them counts, so a slow minute
@@ -62,7 +63,7 @@ def main() -> None:
     reports = []
     for i in range(1 if options.quick else options.rounds):
         print(f"Operations, round {i + 1}", file=sys.stderr)
-        programs = ["bench_operations.py", "bench_compiled.py"]
+        programs = ["bench_operations.py", "bench_compiled.py", "bench_files.py"]
         reports.append(measure(programs, options.into / f"operations-{i + 1}.json", [*engines, *further]))
     asked = load_asked()
     every = rows(best(reports), asked)

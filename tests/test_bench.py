@@ -98,13 +98,16 @@ def test_a_row_is_short_where_a_ratio_is_below_the_one_asked_or_a_time_above(mod
 
 def test_every_figure_that_is_asked_has_its_row(module):
     figures, trees, engines = module("figures"), module("trees"), module("engines")
-    subjects, report = module("compiled").SUBJECTS, module("report")
-    assert set(subjects) == report.COMPILED
+    subjects, of_files, report = module("compiled").SUBJECTS, module("files").SUBJECTS, module("report")
+    assert (set(subjects), set(of_files)) == (report.COMPILED, report.FILES)
     for row in figures.load_asked():
         operation, tree = row.pop("operation"), row.pop("tree")
         if operation in subjects:
             assert tree in subjects[operation][0]
             assert set(row) <= set(report.BESIDE_COMPILED)
+        elif operation in of_files:
+            assert tree in of_files[operation][0]
+            assert set(row) <= {*report.BESIDE_FILES, "nanoseconds"}
         else:
             assert operation in engines.OPERATIONS
             assert tree in trees.TREES
@@ -134,6 +137,46 @@ def test_compiled_functions_have_a_table_of_their_own(module):
     assert report.verdict(figures.in_question(rows, asked), asked) == (
         "1 of 2 figures are reached.\n- Short: `mlp` of `batch1`, 0.90 of 0.95 beside eager numpy.\n"
     )
+
+
+def test_files_have_a_table_of_their_own(module):
+    figures, report = module("figures"), module("report")
+    times = {
+        ("save", "small10000"): {"clika_pytree": 0.01, "safetensors": 0.06, "raw": 0.003},
+        ("load", "gibibyte"): {"clika_pytree": 0.003},
+    }
+    asked = [
+        {"operation": "save", "tree": "small10000", "safetensors": 5, "raw": 0.5},
+        {"operation": "load", "tree": "gibibyte", "nanoseconds": 2e6},
+    ]
+    rows = figures.rows(times, asked)
+    assert report.tables(rows) == (
+        "Files:\n\n"
+        "| call   | on           |                   ours, µs | safetensors.numpy ÷ ours |  raw write ÷ ours |\n"
+        "| ------ | ------------ | -------------------------: | -----------------------: | ----------------: |\n"
+        "| `save` | `small10000` |                      10000 |                 6.00 (5) | **0.30** (0.5) \\* |\n"
+        "| `load` | `gibibyte`   | **3000** (at most 2000) \\* |                        - |                 - |\n"
+    )
+    assert "`save` of `small10000`, 0.30 of 0.5 beside raw write." in report.verdict(rows, asked)
+
+
+def test_the_median_counts_where_it_is_asked_for(module):
+    figures = module("figures")
+    row = measured("save", "small10000", "clika_pytree", 1e-3)
+    row["extra_info"]["figure"], row["stats"]["median"] = "median", 2e-3
+    assert figures.best([{"benchmarks": [row]}]) == {("save", "small10000"): {"clika_pytree": 2e-3}}
+
+
+def test_what_is_saved_and_loaded_is_right(module, tmp_path):
+    files = module("files")
+    state = {f"a{n}": row for n, row in enumerate(np.arange(6, dtype=np.float32).reshape(3, 2))}
+    for _, make in files.SUBJECTS.values():
+        subject = make(state, tmp_path)
+        assert "clika_pytree" in subject.calls
+        for call in subject.calls.values():
+            subject.before()
+            assert subject.check(call())
+    assert not subject.check(dict(reversed(state.items())))
 
 
 def test_what_is_compiled_gives_what_is_right(module):
