@@ -26,7 +26,7 @@ __all__: list[str] = []
 READY: dict[Any, str] = {}
 DTYPES: dict[str, Any] = {}
 for _name, _code in FILE_DTYPES.items():
-    if hasattr(np, _name) or _name == "bool":
+    if _name == "bool" or hasattr(np, _name):  # numpy 1 warns of whoever asks for np.bool
         _numpys: Any = np.dtype(_name)
         _dtype: Any = _numpys.newbyteorder("<")
         READY[_dtype] = _code
