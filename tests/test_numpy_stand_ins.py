@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -264,6 +265,54 @@ def test_an_array_of_another_library_keeps_its_say() -> None:
         total, joined = compiled(x, X)
         assert np.array_equal(total, x + X)
         assert joined == "joined"
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def in_a_pool(x: Any) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: x + 1).result()
+
+
+def in_a_pool_that_nobody_asks(x: Any) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: x.fill(3))
+    return x
+
+
+def in_a_pool_whose_errors_are_caught(x: Any) -> Any:
+    try:
+        return in_a_pool(x)
+    except TypeError:
+        return x
+
+
+def in_a_pool_and_then_fails(x: Any) -> Any:
+    in_a_pool_that_nobody_asks(x)
+    raise KeyError("no result")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [in_a_pool, in_a_pool_that_nobody_asks, in_a_pool_whose_errors_are_caught, in_a_pool_and_then_fails],
+    ids=["asked", "not asked", "caught", "fails"],
+)
+def test_a_tensor_in_another_thread_is_refused(function: Callable[[Any], Any]) -> None:
+    compiled = crt.compile(function)
+    with pytest.raises(RecordingError, match=r"was used in another thread, and a graph runs in one, at .*test_numpy"):
+        compiled(X.copy())
+    assert compiled.cache_info().currsize == 0
+
+
+def test_another_thread_that_uses_no_tensor_is_right() -> None:
+    def function(x: Any) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            return x + pool.submit(lambda: np.arange(3.0)).result()
+
+    compiled = crt.compile(function)
+    for x in (X, X + 1):
+        assert np.array_equal(compiled(x), x + np.arange(3.0))
 
 
 # --- texts, and after the end -----------------------------------------------------------------------------------------

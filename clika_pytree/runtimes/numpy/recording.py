@@ -67,11 +67,7 @@ def record(
         node.name = name
     recorded = [Recorded(tape, node, tensor) for node, tensor in zip(tape.inputs, tensors, strict=True)]
     try:
-        with Entropy(), Refusals():
-            with Errors() as tape.errors:
-                outputs = flat_fn(recorded)
-            tape.errors = None
-            watch.end()
+        outputs = run(tape, watch, flat_fn, recorded)
         tape.check_failed()
         tape.captured.check()
         outputs = own_memory(tape, outputs, watch.arrays)
@@ -82,6 +78,20 @@ def record(
     del recorded, outputs
     check_ended(tape)
     return results, Graph(tape, terms, layouts, names)
+
+
+def run(tape: Tape, watch: Watch, flat_fn: Callable[[list[Any]], list[Any]], recorded: list[Any]) -> list[Any]:
+    """The function's results. A refusal that another thread met goes before what came of it in this one."""
+    try:
+        with Entropy(), Refusals():
+            with Errors() as tape.errors:
+                outputs = flat_fn(recorded)
+            tape.errors = None
+            watch.end()
+            return outputs
+    finally:
+        if tape.elsewhere is not None:
+            raise tape.elsewhere.with_traceback(None)
 
 
 def own_memory(tape: Tape, outputs: list[Any], within_reach: dict[int, Any]) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from clika_pytree.runtimes.protocol import RecordingError
@@ -139,6 +141,8 @@ class Tape:
         self.watch, self.dynamic = watch, dynamic
         self.open = True
         self.running = ""  # the operation that is computed just now
+        self.thread = threading.get_ident()
+        self.elsewhere: Exception | None = None  # the refusal that another thread has met
         self.stand_ins: list[Any] = []  # weak references to all that stand for tensors and sizes
         self.errors: Recording | None = None  # what numpy does about errors, while the function runs
         self.strict = "raise" in np.geterr().values()  # whether an operation counts as one that can fail
@@ -162,6 +166,12 @@ class Tape:
                 "A tensor or a size of a recorded function was used after that function had ended",
                 "return it from the function, and do not keep it in a global, an attribute or a closure",
             )
+        if threading.get_ident() != self.thread:
+            self.elsewhere = refusal(
+                "A tensor of a recorded function was used in another thread, and a graph runs in one",
+                "do this step in the function's own thread, or leave it out of the compiled function",
+            )
+            raise self.elsewhere
 
     def use(self, node: Node) -> None:
         self.check_open()
