@@ -11,6 +11,7 @@ from typing import Any
 from classes import Cell, Pair, Tagged
 
 import clika_pytree as cp
+from clika_pytree import _native
 
 Work = Callable[[], Any]
 Prepare = Callable[[Any, Any], Work]
@@ -114,6 +115,7 @@ OPERATIONS: dict[str, Prepare] = {
     "dumps": of_structure(cp.treespec_dumps),
     "loads": loads,
     "children": of_structure(cp.TreeSpec.children),
+    "leaf names": of_structure(_native.leaf_names),
     "namespace": of_structure(operator.attrgetter("namespace")),
     "transform": of_structure(cp.TreeSpec.transform, cp.TreeSpec.__copy__, cp.TreeSpec.__copy__),
     "compose": of_structure(cp.TreeSpec.compose, cp.tree_structure([0, [1]])),

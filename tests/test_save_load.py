@@ -166,6 +166,13 @@ def test_strange_keys_of_a_flat_dict(path):
     assert [*safetensors_numpy.load_file(path)] == [*state]
 
 
+def test_a_dot_in_a_key_is_no_step_of_a_path(path):
+    tree = {"x.y": np.ones(1), "x": {"y": np.zeros(1)}, "x['y']": np.full(1, 2.0)}
+    cp.save(tree, path)
+    assert len(header_of(path)) == 4
+    assert same_tree(cp.load(path), tree)
+
+
 @pytest.mark.parametrize(("key", "words"), [("__metadata__", "keeps it for itself"), ("a\ud800", "surrogate")])
 def test_keys_that_no_file_can_have(key, words, path):
     with pytest.raises(cp.PyTreeValueError, match=words) as caught:
@@ -266,6 +273,35 @@ def test_ties_of_a_tree_are_written_once(path):
     assert back["a"][0] is back["a"][1] is back["d"]["e"]
     assert len({id(leaf) for leaf in cp.tree_leaves(back)}) == 4
     assert [*header_of(path)][1:] == ["['a'][0]", "['b']", "['c']", "['f']"]
+
+
+def test_arrays_of_other_classes_are_tied_to_plain_ones_in_the_same_memory(path, tmp_path):
+    class Own(np.ndarray):
+        pass
+
+    mapped = np.memmap(tmp_path / "memory", "f4", "w+", shape=(3, 4))
+    mapped[:] = 7
+    w = np.ones((2, 3))
+    for first, second in [
+        (w, w.view(Own)),
+        (w.view(Own), w),
+        (mapped, mapped.view(np.ndarray)),
+        (w[:1], w[:1].view(Own)),
+    ]:
+        for tree in ({"a": first, "b": second}, [first, second]):
+            cp.save(tree, path)
+            one, other = cp.tree_leaves(cp.load(path))
+            assert one is other
+            assert np.array_equal(one, first)
+
+
+def test_views_of_another_shape_are_tensors_of_their_own(path):
+    w = np.arange(6.0)
+    views = [w, w.reshape(2, 3), w[:3], w[::2], w.view("i8"), w[3:]]
+    cp.save(views, path)
+    back = cp.load(path)
+    assert len({*map(id, back)}) == len(views)
+    assert same_tree(back, views)
 
 
 def test_ties_of_a_flat_dict_have_both_names(path):

@@ -63,7 +63,7 @@ class Plan:
 
     def header(self) -> tuple[bytes, int]:
         """The first bytes of the file, and its size."""
-        return encode_header(self.tensors, [*self.metadata.items()])
+        return encode_header(self.tensors, sorted(self.metadata.items()))
 
     def parts(self) -> Iterator[list[Any]]:
         """The bytes of the tensors, some at a time."""
@@ -106,7 +106,7 @@ class ReadyPlan(Plan):
         return [(name, *facts[index][:2], array, None) for index, (name, array) in enumerate(pairs)]
 
     def header(self) -> tuple[bytes, int]:
-        return self.facts.encode(self.names, [*self.metadata.items()])
+        return self.facts.encode(self.names, sorted(self.metadata.items()))
 
     def parts(self) -> Iterator[list[Any]]:
         for start in range(0, len(self.arrays), MOST_PARTS):
@@ -242,13 +242,18 @@ class Leaves:
 
 
 def facts_of(leaves: list[Any]) -> ArrayFacts | None:
-    """What is known at once of the arrays among some leaves, where numpy's own runtime has them."""
+    """What is known at once of the arrays among some leaves, where numpy's own runtime has them.
+
+    Beside arrays of another class, as memory-mapped ones, all are looked at one by one: they may be the same memory.
+    """
     import sys
 
     if "numpy" in sys.modules:
         from clika_pytree.runtimes.numpy import host, runtime
 
-        if runtime_of(host.EMPTY) is runtime.runtime:
+        if runtime_of(host.EMPTY) is runtime.runtime and not any(
+            map(host.is_of_own_class, {id(cls): cls for cls in map(class_of, leaves)}.values())
+        ):
             return array_facts(leaves, host.READY)
     return None
 

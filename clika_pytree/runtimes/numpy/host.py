@@ -114,6 +114,11 @@ def extension(name: str) -> Any:
     return np.dtype(held)
 
 
+def is_of_own_class(cls: type) -> bool:
+    """Whether it is a class of arrays beside numpy's first one."""
+    return cls is not np.ndarray and issubclass(cls, np.ndarray)
+
+
 def same_memory(x: Any) -> Hashable:
     """Address, shape, strides and dtype; nothing for scalars and for arrays without elements."""
     if not is_a(x, np.ndarray) or not x.size:

@@ -6,10 +6,9 @@ use hashbrown::HashMap;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple, PyType};
 
-use super::encode::Encoder;
-use super::writer::{Metadata, encoded};
+use super::writer::{begun, encoded};
 use crate::errors::{Family, no_memory};
 use crate::ffi::{self, array_layout_is_known, int_of, tuple_of, with_array};
 use crate::limits::{Grow, Interrupts};
@@ -115,13 +114,13 @@ impl ArrayFacts {
     }
 
     /// As `encode_header`, for arrays that are ready, under these names.
-    fn encode<'py>(&self, names: &Bound<'py, PyList>, mut metadata: Metadata) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+    fn encode<'py>(&self, names: &Bound<'py, PyList>, metadata: &Bound<'py, PyList>) -> PyResult<Bound<'py, PyTuple>> {
         let py = names.py();
         if !self.are_ready || names.len() != self.facts.len() {
             return Err(PyValueError::new_err("every array needs a name, and has to be ready"));
         }
         let refused = |problem: super::Problem| problem.into_error(py, Family::Value, "");
-        let mut encoder = Encoder::new(&mut metadata).map_err(refused)?;
+        let mut encoder = begun(metadata)?;
         let mut interrupts = Interrupts::new();
         let mut bytes = 0;
         for (name, fact) in names.iter().zip(&self.facts) {

@@ -17,6 +17,8 @@ const ALIGNMENT: usize = 64;
 pub(super) struct Encoder {
     /// The header behind its length, which is filled in at the end.
     text: String,
+    /// Whether the metadata is begun and not ended.
+    has_texts: bool,
     /// Where in the text the names are.
     names: HashTable<Range<usize>>,
     hasher: DefaultHashBuilder,
@@ -25,24 +27,32 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Begins with the metadata, sorted by name, where there is any.
-    pub(super) fn new(metadata: &mut [(String, String)]) -> Result<Self, Problem> {
+    pub(super) fn new() -> Result<Self, Problem> {
         let mut text = String::new();
         push(&mut text, "\0\0\0\0\0\0\0\0{")?;
-        if !metadata.is_empty() {
-            metadata.sort_unstable();
-            write_text(&mut text, METADATA)?;
-            let mut before = ":{";
-            for (key, value) in metadata {
-                push(&mut text, before)?;
-                write_text(&mut text, key)?;
-                push(&mut text, ":")?;
-                write_text(&mut text, value)?;
-                before = ",";
-            }
-            push(&mut text, "}")?;
-        }
         Ok(Self { text, ..Self::default() })
+    }
+
+    /// Adds a text to the metadata. All of them come before the tensors.
+    pub(super) fn add_text(&mut self, key: &str, value: &str) -> Result<(), Problem> {
+        if self.has_texts {
+            push(&mut self.text, ",")?;
+        } else {
+            write_text(&mut self.text, METADATA)?;
+            push(&mut self.text, ":{")?;
+            self.has_texts = true;
+        }
+        write_text(&mut self.text, key)?;
+        push(&mut self.text, ":")?;
+        write_text(&mut self.text, value)
+    }
+
+    /// Ends the metadata where there is some that is open.
+    fn end_texts(&mut self) -> Result<(), Problem> {
+        if std::mem::take(&mut self.has_texts) {
+            push(&mut self.text, "}")?;
+        }
+        Ok(())
     }
 
     /// Adds a tensor behind the last one; its bytes.
@@ -63,6 +73,7 @@ impl Encoder {
         if name == METADATA {
             return Err(Problem::new(format!("{} is a name that the format keeps for itself", quoted(name))));
         }
+        self.end_texts()?;
         if self.text.len() > PREFIX + 1 {
             push(&mut self.text, ",")?;
         }
@@ -96,6 +107,7 @@ impl Encoder {
 
     /// The first bytes of the file, up to the data.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, Problem> {
+        self.end_texts()?;
         push(&mut self.text, "}")?;
         let length = self.text.len().next_multiple_of(ALIGNMENT);
         if (length - PREFIX) as u64 > LONGEST_HEADER {
@@ -156,8 +168,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let names = ["z", "", "a.b", "\"\\\u{0}\n\u{1f}", "é😀", "a", "[0]"];
-        let metadata = vec![("format".to_owned(), "pt".to_owned()), ("a".to_owned(), "\"\n".to_owned())];
-        let mut encoder = Encoder::new(&mut metadata.clone()).unwrap();
+        let metadata = [("a".to_owned(), "\"\n".to_owned()), ("format".to_owned(), "pt".to_owned())];
+        let mut encoder = Encoder::new().unwrap();
+        for (key, value) in &metadata {
+            encoder.add_text(key, value).unwrap();
+        }
         for name in names {
             assert_eq!(encoder.add(name, "I16", [3, 1].into_iter()).unwrap(), 6);
         }
@@ -165,19 +180,19 @@ mod tests {
         assert_eq!(bytes.len() % ALIGNMENT, 0);
         let read = Header::read(&bytes[8..], 6 * names.len() as u64).unwrap();
         assert_eq!(read.entries.iter().map(|entry| read.name(entry)).collect::<Vec<_>>(), names);
-        assert_eq!(read.metadata, [metadata[1].clone(), metadata[0].clone()]);
+        assert_eq!(read.metadata, metadata);
     }
 
     #[test]
     fn an_empty_header_is_one() {
-        let bytes = Encoder::new(&mut []).unwrap().finish().unwrap();
+        let bytes = Encoder::new().unwrap().finish().unwrap();
         assert_eq!(Header::read(&bytes[8..], 0).unwrap(), Header::default());
         assert_eq!(bytes.len(), 64);
     }
 
     #[test]
     fn what_no_reader_takes_is_refused() {
-        let mut encoder = Encoder::new(&mut []).unwrap();
+        let mut encoder = Encoder::new().unwrap();
         encoder.add("a", "U8", [1].into_iter()).unwrap();
         assert!(encoder.add("a", "U8", [1].into_iter()).is_err());
         assert!(encoder.add(METADATA, "U8", [1].into_iter()).is_err());

@@ -14,7 +14,7 @@ use super::header::{Entry, Header, PREFIX, header_length};
 use super::mapping::MappedFile;
 use super::recognise::{ENOUGH, recognised};
 use crate::errors::{Family, text_of};
-use crate::ffi::{RefVec, int_of, list_from, tuple_of, tuple_of_all};
+use crate::ffi::{RefVec, int_of, list_from, new_dict, tuple_of, tuple_of_all};
 use crate::limits::{Interrupts, all_of};
 
 /// How much is read between two looks at pending signals.
@@ -100,14 +100,14 @@ impl TensorFile {
 
     /// The bytes of the file.
     #[getter]
-    fn size(&self) -> u64 {
-        self.size
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        int_of(py, usize::try_from(self.size)?)
     }
 
     /// The bytes before the first tensor.
     #[getter]
-    fn header_size(&self) -> u64 {
-        self.data
+    fn header_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        int_of(py, usize::try_from(self.data)?)
     }
 
     /// The tensors in the order of the header: `(name, dtype, shape, first byte in the file, bytes)`.
@@ -145,7 +145,7 @@ impl TensorFile {
 
     /// The texts under `__metadata__`, in the order of the header.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metadata = PyDict::new(py);
+        let metadata = new_dict(py, self.header.metadata.len())?;
         for (key, value) in &self.header.metadata {
             metadata.set_item(text_of(py, key)?, text_of(py, value)?)?;
         }

@@ -14,15 +14,13 @@ use super::encode::Encoder;
 use super::output::Output;
 use super::reader::system_error;
 use crate::errors::{Family, no_memory};
+use crate::ffi::{int_of, pair};
 use crate::limits::{Grow, Interrupts, gathered};
 
 /// How much is written between two looks at pending signals.
 const CHUNK: usize = 64 << 20;
 /// As many parts as one call of the system takes.
 const MOST_PARTS: usize = 1024;
-
-/// The texts beside the tensors, by name.
-pub(super) type Metadata = Vec<(String, String)>;
 
 /// A file that is written beside its target and takes its place on commit.
 #[pyclass(frozen, module = "clika_pytree._native")]
@@ -148,15 +146,15 @@ impl<'a> Rest<'a> {
 }
 
 /// The first bytes of a file, up to the data, for tensors `(name, dtype, shape, ...)` in this order, and the size of the
-/// file.
+/// file. The metadata is pairs of texts, sorted.
 #[pyfunction]
 pub(crate) fn encode_header<'py>(
     entries: &Bound<'py, PyList>,
-    mut metadata: Metadata,
-) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+    metadata: &Bound<'py, PyList>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let py = entries.py();
     let refused = |problem: Problem| problem.into_error(py, Family::Value, "");
-    let mut encoder = Encoder::new(&mut metadata).map_err(refused)?;
+    let mut encoder = begun(metadata)?;
     let mut interrupts = Interrupts::new();
     let mut bytes = 0;
     for entry in entries.iter() {
@@ -169,11 +167,24 @@ pub(crate) fn encode_header<'py>(
     encoded(py, encoder, bytes)
 }
 
+/// A header that has its metadata.
+pub(super) fn begun(metadata: &Bound<'_, PyList>) -> PyResult<Encoder> {
+    let refused = |problem: Problem| problem.into_error(metadata.py(), Family::Value, "");
+    let mut encoder = Encoder::new().map_err(refused)?;
+    for pair in metadata.iter() {
+        let pair = pair.cast_into::<PyTuple>()?;
+        let (key, value) = (pair.get_item(0)?.cast_into::<PyString>()?, pair.get_item(1)?.cast_into::<PyString>()?);
+        encoder.add_text(key.to_str()?, value.to_str()?).map_err(refused)?;
+    }
+    Ok(encoder)
+}
+
 /// The header, and the size of a file with so many bytes behind it.
-pub(super) fn encoded(py: Python<'_>, encoder: Encoder, bytes: u64) -> PyResult<(Bound<'_, PyBytes>, u64)> {
+pub(super) fn encoded(py: Python<'_>, encoder: Encoder, bytes: u64) -> PyResult<Bound<'_, PyTuple>> {
     let header = encoder.finish().map_err(|problem| problem.into_error(py, Family::Value, ""))?;
-    let size = header.len() as u64 + bytes;
-    Ok((PyBytes::new_with_writer(py, header.len(), |out| Ok(std::io::Write::write_all(out, &header)?))?, size))
+    let size = usize::try_from(header.len() as u64 + bytes)?;
+    let header = PyBytes::new_with_writer(py, header.len(), |out| Ok(io::Write::write_all(out, &header)?))?;
+    pair(header, int_of(py, size)?)
 }
 
 #[cfg(test)]
