@@ -39,6 +39,27 @@ def call(name: str, with_jax: bool) -> Subject:
     return Subject(calls, lambda result: result is leaf or np.array_equal(result, leaf))
 
 
+def layers(count: int, make: Callable[[], Any]) -> dict[str, dict[str, Any]]:
+    """That many tensors in dicts of up to ten each."""
+    names = [(f"layer{number // 10}", f"w{number % 10}") for number in range(count)]
+    return {
+        layer: {name: make() for of, name in names if of == layer} for layer in dict.fromkeys(of for of, _ in names)
+    }
+
+
+def jax_step(name: str, with_jax: bool) -> Subject:
+    """A function that adds 1 to each array of a nested dict, compiled by JAX for us and by JAX alone."""
+    if not with_jax:
+        return Subject({}, lambda result: True)
+    import jax
+
+    tree = layers(int(name.removeprefix("tensors")), lambda: jax.numpy.ones(2))
+    step = lambda tree: {layer: {key: w + 1 for key, w in ws.items()} for layer, ws in tree.items()}  # noqa: E731
+    compiled, jitted = cp.compile(step), jax.jit(step)
+    check = lambda result: all(bool((leaf == 2).all()) for leaf in cp.tree_leaves(result))  # noqa: E731
+    return Subject({OURS: lambda: compiled(tree), "jaxlib": lambda: jitted(tree)}, check)
+
+
 def cache_of(graphs: int) -> tuple[cp.GuardCache, list[tuple[Any, int]]]:
     """A cache in which that many calls have their graph, and these calls."""
     cache = cp.GuardCache(inspect.signature(lambda x, k: None), graphs)
@@ -115,6 +136,7 @@ SUBJECTS: dict[str, tuple[list[str], Callable[[str, bool], Subject]]] = {
     "call": (["leaf", "args", "gpt12", "dict1000"], call),
     "other_graph": ([f"graphs{MANY_GRAPHS}"], other_graph),
     "no_graph": ([f"graphs{MANY_GRAPHS}"], no_graph),
+    "jax_step": (["tensors1", "tensors10", "tensors100", "tensors1000"], jax_step),
     "mlp": (["batch1", "batch64", "batch1024", "batch16384"], mlp),
     "chain": (["float32", "float64"], chain),
 }

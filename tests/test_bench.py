@@ -183,12 +183,22 @@ def test_what_is_compiled_gives_what_is_right(module):
     compiled = module("compiled")
     for operation, (names, make) in compiled.SUBJECTS.items():
         subject = make(names[0], False)
-        assert len(subject.calls) == (1 if operation == "call" else 2)
+        assert len(subject.calls) == {"call": 1, "jax_step": 0}.get(operation, 2)
         for call in subject.calls.values():
             assert subject.check(call())
             assert subject.check(call())
         if operation in ("call", "mlp", "chain"):
             assert not subject.check(np.ones(3))
+
+
+def test_what_is_compiled_by_jax_gives_what_is_right(module):
+    pytest.importorskip("jax")
+    for operation, name in (("call", "leaf"), ("jax_step", "tensors10")):
+        subject = module("compiled").SUBJECTS[operation][1](name, True)
+        assert len(subject.calls) == 2
+        for call in subject.calls.values():
+            assert subject.check(call())
+    assert not subject.check({"layer0": {"w0": np.ones(2)}})
 
 
 @pytest.mark.parametrize(

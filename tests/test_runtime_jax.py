@@ -6,10 +6,12 @@ import dataclasses
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from guard_table import RUNTIMES, equal
+from jax_settings import sixty_four_bits
 
 import clika_pytree as crt
 
@@ -160,7 +162,7 @@ def test_settings_of_jax_are_guarded_by_jax():
     x = jnp.ones(2, jnp.float32)
     for _ in range(2):
         assert compiled(x)[0].dtype == jnp.float32
-        with jax.enable_x64(True):
+        with sixty_four_bits():
             assert compiled(x)[0].dtype == jnp.float64
         with jax.disable_jit():
             assert compiled(x)[0] is x
@@ -289,6 +291,12 @@ def test_loops_take_compiled_functions():
     total, seen = jax.lax.scan(step, jnp.float32(0), jnp.arange(4.0))
     assert float(total) == 6
     np.testing.assert_array_equal(seen, [0, 0, 1, 3])
+
+
+def test_devices_and_shardings():
+    script = Path(__file__).with_name("jax_devices.py")
+    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "right\n", "")
 
 
 # --- threads, memory, imports -----------------------------------------------------------------------------------------

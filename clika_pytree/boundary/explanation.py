@@ -70,6 +70,8 @@ class Change(NamedTuple):
 def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], list[GuardEntry]]) -> tuple[Change, ...]:
     """What `GuardCache.explain` found for a call."""
     changes = [Change(*difference) for difference in found]
+    if any(change.old == change.new for change in changes):
+        changes = [described_otherwise(change, call) if change.old == change.new else change for change in changes]
     if any(change.kind == "condition" for change in changes):
         tensors = tensor_names(call)
         changes = [
@@ -85,6 +87,15 @@ def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], li
         rebuilt = tuple(change.path for change in changes if change.kind in ("type", "length"))
         changes += [change for change in leaf_changes(entry, old, call) if not is_below(change.path, rebuilt)]
     return tuple(changes)
+
+
+def described_otherwise(change: Change, call: GuardCall) -> Change:
+    """What differs is in the description that the runtime has of a tensor, and not in what is printed of it."""
+    for name, leaf in zip(call.names, call.leaves, strict=True):
+        described_by: tuple[str, ...] = getattr(runtime_of(leaf), "described_by", ()) if name == change.path else ()
+        if described_by:
+            return change._replace(new=f"{change.new} with another {described_by[0]}")
+    return change
 
 
 def leaf_changes(entry: GuardEntry, texts: dict[str, str], call: GuardCall) -> Iterator[Change]:

@@ -83,7 +83,7 @@ def to_host(x: Any) -> Host:
             f"an array of shape {tuple(x.shape)} is spread over devices of other processes: gather it first, with "
             "jax.experimental.multihost_utils.process_allgather"
         )
-    why = why_not(str(x.dtype))
+    why = why_not(stored_as(x)[0])
     if why is not None:
         raise PyTreeTypeError(f"the elements of an array of JAX can't be handed out: {why}")
     return numpy_host.to_host(np.asarray(x))

@@ -9,7 +9,7 @@ from clika_pytree.typing import TYPE_CHECKING
 
 from .library import jax
 from .refusals import translated
-from .results import computed
+from .results import Results
 from .sizes import Guards, for_all_sizes
 
 if TYPE_CHECKING:
@@ -47,35 +47,43 @@ class Program:
     """A graph: a function of a list of arrays that `jax.jit` compiled, once for each device, sharding and setting.
 
     Attributes:
+        run: Gives the results for a list of arrays.
         guards: What its inputs must be.
         nodes: How many operations its jaxpr has.
     """
 
-    __slots__ = ("_jaxpr", "_jitted", "guards", "nodes")
+    __slots__ = ("_jaxpr", "guards", "nodes", "run")
 
-    def __init__(self, jitted: Any, jaxpr: Any, guards: Guards) -> None:
-        self._jitted, self._jaxpr = jitted, jaxpr
-        self.guards, self.nodes = guards, len(jaxpr.eqns)
-
-    def run(self, tensors: Sequence[Any], /) -> list[Any]:
-        """The results for these arrays."""
-        outputs = self._jitted(tensors)
-        build = outputs.pop().build
-        return outputs if build is None else build(tensors, outputs)  # type: ignore[no-any-return]
+    def __init__(self, jitted: Any, results: Results, jaxpr: Any, guards: Guards) -> None:
+        # A call between ours and JAX's would be felt.
+        self.run: Any = jitted if results.are_computed else by_recipe(jitted)
+        self._jaxpr, self.guards, self.nodes = jaxpr, guards, len(jaxpr.eqns)
 
     def text(self) -> str:
         """The program as JAX prints it."""
         return str(self._jaxpr)
 
 
+def by_recipe(jitted: Any) -> Callable[[Sequence[Any]], list[Any]]:
+    """What computes, and makes the results of that."""
+
+    def run(tensors: Sequence[Any]) -> list[Any]:
+        computed = jitted(tensors)
+        return computed.pop().build(tensors, computed)  # type: ignore[no-any-return]
+
+    return run
+
+
 def compiled(flat_fn: FlatFn, tensors: Sequence[Any], dynamic: bool, names: Sequence[str]) -> Program:
     """Trace a function for arrays like these: for all sizes of first axes where that can be, else for these sizes."""
-    function = staged(flat_fn, names, computed)
+    results = Results()
+    function = staged(flat_fn, names, results)
     places: dict[tuple[int, int], str] = {}
     if dynamic:
         exported, jaxpr, free, places = for_all_sizes(function, tensors)
         if free:
-            return Program(jax.jit(exported.call), jaxpr, Guards(tensors, free, places))
+            return Program(jax.jit(exported.call), results, jaxpr, Guards(tensors, free, places))
     jitted = jax.jit(function)
     # jit keeps the trace, so the first call makes no other one.
-    return Program(jitted, jitted.trace([*tensors]).jaxpr, Guards(tensors, [], places))
+    jaxpr = jitted.trace([*tensors]).jaxpr
+    return Program(jitted, results, jaxpr, Guards(tensors, [], places))

@@ -25,37 +25,51 @@ class Recipe:
     A function may be traced again, for other settings of JAX, and each trace has results of its own.
 
     Attributes:
-        build: Gives the results from the inputs and from what was computed; None where that is all of them, in order.
+        build: Gives the results from the inputs and from what was computed.
     """
 
     __slots__ = ("build",)
 
-    def __init__(self, build: Callable[[Sequence[Any], Sequence[Any]], list[Any]] | None) -> None:
+    def __init__(self, build: Callable[[Sequence[Any], Sequence[Any]], list[Any]]) -> None:
         self.build = build
 
 
 tree_util.register_static(Recipe)
 
 
-def computed(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """What JAX has to compute, each once, and the recipe: an input that is returned needs no computation."""
-    given = {id(value): index for index, value in enumerate(inputs)}
-    wanted: dict[int, int] = {}
-    outputs: list[Any] = []
-    sources: list[Source] = []
-    for result in results:
-        if id(result) in given:
-            sources.append(from_inputs(given[id(result)]))
-        elif isinstance(result, Tracer):
-            if id(result) not in wanted:
-                wanted[id(result)] = len(outputs)
-                outputs.append(result)
-            sources.append(from_outputs(wanted[id(result)]))
-        else:
-            sources.append(constant(result))
-    if len(outputs) == len(results):
-        return [*outputs, Recipe(None)]
-    return [*outputs, Recipe(lambda tensors, outputs: [source(tensors, outputs) for source in sources])]
+class Results:
+    """What JAX has to compute for a function: each once, and nothing for an input that is returned.
+
+    Attributes:
+        are_computed: Whether the first trace found that what JAX computes are the results, in order, so that no recipe
+            is needed. A later trace then has JAX compute them all.
+    """
+
+    def __init__(self) -> None:
+        self.are_computed: bool | None = None
+
+    def __call__(self, results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+        if self.are_computed:
+            return [*results]
+        given = {id(value): index for index, value in enumerate(inputs)}
+        wanted: dict[int, int] = {}
+        outputs: list[Any] = []
+        sources: list[Source] = []
+        for result in results:
+            if id(result) in given:
+                sources.append(from_inputs(given[id(result)]))
+            elif isinstance(result, Tracer):
+                if id(result) not in wanted:
+                    wanted[id(result)] = len(outputs)
+                    outputs.append(result)
+                sources.append(from_outputs(wanted[id(result)]))
+            else:
+                sources.append(constant(result))
+        if self.are_computed is None:
+            self.are_computed = len(outputs) == len(results)
+        if self.are_computed:
+            return outputs
+        return [*outputs, Recipe(lambda tensors, outputs: [source(tensors, outputs) for source in sources])]
 
 
 def from_inputs(index: int) -> Source:
