@@ -95,6 +95,15 @@ def test_products_with_captured_arrays_have_numpy_s_bits() -> None:
         assert same(compiled(x), function(x))
 
 
+def test_a_captured_table_is_read_at_an_index_as_the_refusal_advises() -> None:
+    table = np.arange(10.0) * 2
+    with pytest.raises(RecordingError, match=r"np\.take_along_axis\(table, index, 0\)"):
+        crt.compile(lambda index: np.take(table, index))(np.array([1, 2]))
+    compiled = crt.compile(lambda index, given: (np.take_along_axis(table, index, 0), given[index]))
+    for index in (np.array([1, 2]), np.array([9, 0])):
+        assert same(compiled(index, table), (table[index], table[index]))
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 

@@ -67,8 +67,8 @@ def test_what_needs_a_value_names_the_line(what):
     [
         (lambda x: np.asarray(x), "np.asarray() of a tensor", "np.stack, not np.array"),
         (lambda x: np.array([x, x]), "np.asarray() of a tensor", "np.stack, not np.array"),
-        (lambda x: CAPTURED[x[0].astype(int)], "A tensor as an index", "np.take(table, index)"),
-        (lambda x: [1, 2, 3][x[0, 0].astype(int)], "A tensor as an index", "np.take(table, index)"),
+        (lambda x: CAPTURED[x[0].astype(int)], "A tensor as an index", "np.take_along_axis(table, index, 0)"),
+        (lambda x: [1, 2, 3][x[0, 0].astype(int)], "A tensor as an index", "np.take_along_axis(table, index, 0)"),
         (lambda x: np.copyto(CAPTURED, x[0]), "np.copyto writes into an array that the function captured", "x.copy()"),
         (lambda x: np.add(x[0], 1, out=CAPTURED), "np.add writes into an array", "as an argument"),
         (lambda x: np.add.at(CAPTURED, [0], x[0, 0]), "np.add.at writes into an array", "as an argument"),

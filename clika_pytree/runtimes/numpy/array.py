@@ -334,13 +334,15 @@ def refused_value(name: str) -> Callable[..., Any]:
             raise refusal(
                 "np.asarray() of a tensor, or a numpy function that makes an array of it, needs its value, which "
                 "differs from call to call",
-                "use a function that numpy hands over (np.stack, not np.array, for a list of tensors; np.take(table, "
-                "index), not table[index], for an array that was captured)",
+                "use a function that numpy hands over: np.stack, not np.array, for a list of tensors; to read an "
+                "array that was captured at an index, pass it as an argument, or write "
+                "np.take_along_axis(table, index, 0)",
             )
         if name == "__index__":
             raise refusal(
                 "A tensor as an index, or as a number of items, needs its value, which differs from call to call",
-                "np.take(table, index) reads a captured array or list",
+                "pass the array as an argument, of which table[index] is recorded; "
+                "np.take_along_axis(table, index, 0) reads one that is captured",
             )
         raise needs_value(short)
 
