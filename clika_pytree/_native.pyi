@@ -3,6 +3,8 @@ from inspect import Signature
 from types import TracebackType
 from typing import Any, Literal, TypeVar, final, overload
 
+from typing_extensions import Self, disjoint_base
+
 from .typing import ContextFn, Filter, FlattenFn, FlattenWithKeysFn, IsLeaf, KeyPath, Namespace, UnflattenFn
 
 __all__ = [
@@ -10,6 +12,7 @@ __all__ = [
     "CircularTreeError",
     "ContextError",
     "DataclassKey",
+    "Dispatcher",
     "FileFormatError",
     "FileWriter",
     "FlattenedIndexKey",
@@ -28,6 +31,7 @@ __all__ = [
     "PyTreeValueError",
     "Registration",
     "RegistrationError",
+    "Replay",
     "SequenceKey",
     "StructureError",
     "TensorFile",
@@ -460,6 +464,7 @@ class GuardCache:
     def evictions(self) -> int: ...
     def lookup(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]] | None: ...
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> GuardCall: ...
+    def unbind(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
     def insert(self, call: GuardCall, value: Any, *, guards: Any = None) -> None: ...
     def entries(self) -> list[GuardEntry]: ...
     @overload
@@ -470,6 +475,20 @@ class GuardCache:
     ) -> list[tuple[str, str | None, str | None, str]]: ...
     def cache_info(self) -> Any: ...
     def clear(self) -> None: ...
+
+@disjoint_base
+class Dispatcher:
+    def __new__(cls, cache: GuardCache) -> Self: ...
+    @property
+    def _cache(self) -> GuardCache: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@disjoint_base
+class Replay:
+    def __new__(
+        cls, run: Callable[[list[Any]], Iterable[Any]], spec: TreeSpec, leaves: Iterable[Any], places: Iterable[int]
+    ) -> Self: ...
+    def __call__(self, tensors: list[Any]) -> Any: ...
 
 @final
 class GuardCall:
@@ -485,7 +504,6 @@ class GuardCall:
     def names(self) -> tuple[str, ...]: ...
     @property
     def runtimes(self) -> tuple[Any, ...]: ...
-    def arguments(self, tensors: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
 
 @final
 class GuardEntry:

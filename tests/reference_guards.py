@@ -181,22 +181,6 @@ class Call:
         """All but the facts of the tensors."""
         return self.spec, self.mask, self.registrations, tuple(map(value_key, self.statics))
 
-    def arguments(self, tensors: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        given = iter(tensors)
-        leaves = [next(given) if is_tensor else leaf for leaf, is_tensor in zip(self.leaves, self.mask, strict=True)]
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        for parameter, value in zip(self.parameters, self.spec.unflatten(leaves), strict=True):
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                args.extend(value)
-            elif parameter.kind is parameter.VAR_KEYWORD:
-                kwargs.update(value)
-            elif parameter.kind is parameter.KEYWORD_ONLY:
-                kwargs[parameter.name] = value
-            else:
-                args.append(value)
-        return tuple(args), kwargs
-
 
 def registrations(spec: TreeSpec, namespace: Any) -> tuple[Any, ...]:
     found: list[Any] = []

@@ -20,6 +20,7 @@ from clika_pytree import _native, aliases, one_level, pytree
 
 PACKAGE = Path(clika_pytree.__file__).parent
 INTERNAL = {
+    "Dispatcher",
     "FileFormatError",
     "ArrayFacts",
     "FileWriter",
@@ -29,6 +30,7 @@ INTERNAL = {
     "GuardError",
     "MappedFile",
     "Registration",
+    "Replay",
     "TensorFile",
     "TreeIter",
     "UnregisteredNodeError",

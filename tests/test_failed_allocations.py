@@ -70,6 +70,16 @@ def inserted(cache: Any, call: Any, args: tuple[Any, ...]) -> Any:
     return cache.lookup(args, {})
 
 
+def dispatch(tree: Any, _: Any) -> Callable[[], Any]:
+    """A call of what a cache has. Its result has one constant, for the sake of which the leaves are gathered."""
+    cache = _native.GuardCache(inspect.signature(lambda x: None), 4)
+    call = cache.bind((tree,), {})
+    leaves = list(range(call.spec.num_leaves))
+    run = partial(operator.concat, leaves[1:])  # to the list of tensors, which is empty
+    cache.insert(call, _native.Replay(run, call.spec, leaves, leaves[1:]))
+    return partial(_native.Dispatcher(cache), tree)
+
+
 # Functions in Python meet faults of CPython's: a list that can't grow keeps a reference, an iterator over a dict that
 # can't be made ends the process. PyO3 panics where it can't gather the further trees of a map.
 NOT_OURS = {*IN_PYTHON, "sum", "any", "partition", "combine", "transpose", "map of two trees"}
@@ -91,7 +101,8 @@ NATIVE: dict[str, Prepare] = {
     "bind": guarded(lambda cache, call, args: cache.bind(args, {}).names),
     "explain": guarded(lambda cache, call, args: cache.explain(operator.concat(args, (1,)))),
     "guards": guarded(lambda cache, call, args: cache.entries()[0].guards),
-    "arguments": guarded(lambda cache, call, args: call.arguments(())),
+    "arguments": guarded(lambda cache, call, args: cache.unbind(call.spec.unflatten(call.leaves))),
+    "dispatch": dispatch,
 }
 
 

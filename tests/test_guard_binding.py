@@ -77,7 +77,7 @@ def test_a_call_is_bound_as_python_does(signature: str) -> None:
         call = cache.bind(args, kwargs)
         values = call.spec.unflatten(call.leaves)
         assert dict(zip(inspect.signature(fn).parameters, values, strict=True)) == expected
-        again, named = call.arguments([])
+        again, named = cache.unbind(values)
         assert fn(*again, **named) == expected
         cache.insert(call, "found")
         assert get(cache, *again, **named) == "found"
@@ -119,21 +119,20 @@ def test_a_bound_tuple_and_dict_are_the_callers_own_no_more() -> None:
     cache, kwargs = cache_of(fn), {"a": 1}
     call = cache.bind((1,), kwargs)
     kwargs["b"] = 2
-    assert call.arguments([]) == ((1,), {"a": 1})
+    assert cache.unbind(call.spec.unflatten(call.leaves)) == ((1,), {"a": 1})
 
 
-def test_arguments_take_tensors_in_the_places_of_tensors() -> None:
-    import numpy as np
+def test_values_of_parameters_are_arguments_again() -> None:
+    def fn(p: Any, *rest: Any, mode: str, **kw: Any) -> None: ...
 
-    def fn(p: Any, *, mode: str, x: Any) -> None: ...
-
-    call = cache_of(fn).bind(({"w": np.ones(1), "n": 3},), {"x": [np.ones(2)], "mode": "train"})
-    assert (call.mask, call.runtimes[0].name) == ((True, False, False, True), "numpy")
-    args, kwargs = call.arguments(["W", "X"])
-    assert (args, kwargs) == (({"w": "W", "n": 3},), {"mode": "train", "x": ["X"]})
-    for wrong in ([], ["W"], ["W", "X", "Y"]):
-        with pytest.raises(ValueError, match="expected 2 leaves, got"):
-            call.arguments(wrong)
+    cache = cache_of(fn)
+    assert cache.unbind((1, (2, 3), "train", {"k": 4})) == ((1, 2, 3), {"mode": "train", "k": 4})
+    for wrong in ((), (1, (), "train"), (1, (), "train", {}, 2)):
+        with pytest.raises(ValueError, match="a value is needed for every parameter"):
+            cache.unbind(wrong)
+    for unfit in ((1, 2, "train", {}), (1, (), "train", ())):
+        with pytest.raises(TypeError):
+            cache.unbind(unfit)
 
 
 def test_keywords_that_are_no_names_are_refused() -> None:

@@ -8,7 +8,7 @@ import inspect
 import types
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
-from clika_pytree._native import GuardCache
+from clika_pytree._native import Dispatcher, GuardCache
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
@@ -23,6 +23,8 @@ from .state import traced_name
 from .table import GraphTable, row_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from clika_pytree._native import GuardCall
 
     from .functions import Target
@@ -52,38 +54,34 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Compiled(Generic[P, R]):
+class Compiled(Dispatcher, Generic[P, R]):
     """A function that `compile` made: it runs a graph where it has one for a call, and makes one where it has none.
 
     As an attribute of a class it is a method, whose object is an argument like any other.
     """
 
-    # What every call looks up is found sooner in a slot.
-    __slots__ = ("__dict__", "__weakref__", "_lookup")
-
-    def __init__(self, target: Target, options: Options) -> None:
-        functools.update_wrapper(self, target.function)
-        self.__name__ = target.name
-        self.__wrapped__ = target.function
-        self._target, self._options = target, options
-        self._cache = GuardCache(
+    def __new__(cls, target: Target, options: Options) -> Self:
+        cache = GuardCache(
             target.signature,
             options.max_graphs,
             namespace=options.namespace,
             dynamic=options.dynamic,
             name=target.name,
         )
-        self._lookup = self._cache.lookup
+        return super().__new__(cls, cache)
+
+    def __init__(self, target: Target, options: Options) -> None:
+        functools.update_wrapper(self, target.function)
+        self.__name__ = target.name
+        self.__wrapped__ = target.function
+        self._target, self._options = target, options
         self._flights = Flights(options.dynamic)
         self._recompiles = Recompiles(target.name, options.dynamic)
         self._on_miss: OnMiss = options.on_miss
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        found = self._lookup(args, kwargs)
-        if found is None:
-            return self._miss(args, kwargs)
-        program, tensors = found
-        return program.run(tensors)  # type: ignore[no-any-return]
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Compiled[P, R]: ...
@@ -105,9 +103,10 @@ class Compiled(Generic[P, R]):
             flight = self._flights.begin(call)
             try:
                 # Another thread may have made the graph since this one looked.
-                found = self._lookup(args, kwargs)
+                found = self._cache.lookup(args, kwargs)
                 if found is not None:
-                    return cast("R", found[0].run(found[1]))
+                    program, tensors = found
+                    return cast("R", program(tensors))
                 self._flights.looked_again()
                 if flight is not None:
                     return cast("R", self._make(call))
@@ -122,7 +121,7 @@ class Compiled(Generic[P, R]):
             raise self._refused(call)
         if self._recompiles.wants_changes():
             self._recompiles.note(self._changes(call))
-        program, result = build(self._target, call, runtime, options.namespace, options.dynamic)
+        program, result = build(self._target, self._cache, call, runtime, options.namespace, options.dynamic)
         self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
         self._recompiles.made()
         return result
@@ -228,8 +227,7 @@ class CompiledPartial(Compiled[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         given, named = self._completed(args, kwargs)
-        found = self._lookup(given, named)
-        return self._miss(given, named) if found is None else found[0].run(found[1])
+        return cast("R", Dispatcher.__call__(self, *given, **named))
 
     def _completed(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         target = self._target

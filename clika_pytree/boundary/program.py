@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import operator
-from inspect import Parameter
 from time import perf_counter
 from typing import cast
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, keystr, tree_flatten
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError, Replay, dict_insertion_ordered, keystr, tree_flatten
 from clika_pytree.registration import with_article
 from clika_pytree.runtimes import runtime_of
 from clika_pytree.runtimes.answers import check_count, compiled_by
@@ -22,26 +21,34 @@ from .state import Inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from inspect import Signature
-    from typing import Any
+    from typing import Any, TypeAlias, TypeVar
 
-    from clika_pytree._native import GuardCall, TreeSpec
+    from clika_pytree._native import GuardCache, GuardCall, TreeSpec
     from clika_pytree.runtimes.protocol import Executable, Runtime
 
     from .functions import Target
 
+    ReplayT = TypeVar("ReplayT", bound=Replay)
+    Unbind: TypeAlias = Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]
+
 __all__: list[str] = []
 
 
-class Program:
-    """A graph for one guard: `run` takes its tensors and gives the function's result."""
+class Program(Replay):
+    """A graph for one guard: called with its tensors, it gives the function's result."""
 
-    __slots__ = ("executable", "mask", "names", "run", "seconds")
+    __slots__ = ("executable", "mask", "names", "seconds")
 
-    def __init__(self, call: GuardCall, executable: Executable, outputs: Outputs, seconds: float) -> None:
-        self.executable, self.seconds = executable, seconds
-        self.names, self.mask = call.names, call.mask
-        self.run = outputs.builder(executable.run)
+    executable: Executable
+    mask: tuple[bool, ...]
+    names: tuple[str, ...]
+    seconds: float
+
+    def __new__(cls, call: GuardCall, executable: Executable, outputs: Outputs, seconds: float) -> Program:
+        made = outputs.replay(executable.run, cls)
+        made.executable, made.seconds = executable, seconds
+        made.names, made.mask = call.names, call.mask
+        return made
 
     def tensors(self) -> list[str]:
         """The names of its inputs."""
@@ -159,48 +166,31 @@ class Outputs:
                 )
         return self._constants
 
-    def builder(self, run: Callable[[list[Any]], Sequence[Any]]) -> Callable[[list[Any]], Any]:
-        """What runs the graph and builds the result."""
+    def replay(self, run: Callable[[list[Any]], Sequence[Any]], cls: type[ReplayT]) -> ReplayT:
+        """What runs the graph and puts the result together."""
         assert self.spec is not None
-        unflatten, template, places = self.spec.unflatten, self.leaves, self.places
-        if len(places) == len(template):
-            if self.spec.is_leaf():
-                return lambda tensors: run(tensors)[0]
-            return lambda tensors: unflatten(run(tensors))
+        leaves, places = self.leaves, self.places
+        if len(places) == len(leaves):
+            return Replay.__new__(cls, run, self.spec, leaves, places)
         constants = self.constants()
-        if constants.places:
+        if not constants.places:
+            return Replay.__new__(cls, run, self.spec, leaves, places)
 
-            def run_and_copy(tensors: list[Any]) -> Any:
-                leaves = template.copy()
-                for place, tensor in zip(places, run(tensors), strict=True):
-                    leaves[place] = tensor
-                constants.fill(leaves)
-                return unflatten(leaves)
-
-            return run_and_copy
-        if self.spec.is_leaf():
-            constant = template[0]
-
-            def run_for_a_constant(tensors: list[Any]) -> Any:
-                run(tensors)
-                return constant
-
-            return run_for_a_constant
-
-        def run_and_fill(tensors: list[Any]) -> Any:
-            leaves = template.copy()
+        def run_and_copy(tensors: list[Any]) -> list[Any]:
+            own = leaves.copy()
             for place, tensor in zip(places, run(tensors), strict=True):
-                leaves[place] = tensor
-            return unflatten(leaves)
+                own[place] = tensor
+            constants.fill(own)
+            return own
 
-        return run_and_fill
+        return Replay.__new__(cls, run_and_copy, self.spec, leaves, range(len(leaves)))
 
 
 class Arguments:
     """The arguments of a call with other tensors in the places of its own, which it lets go."""
 
-    def __init__(self, call: GuardCall, signature: Signature) -> None:
-        self.spec, self.kinds = call.spec, [(p.kind, p.name) for p in signature.parameters.values()]
+    def __init__(self, call: GuardCall, unbind: Unbind) -> None:
+        self.spec, self.unbind = call.spec, unbind
         pairs = list(zip(call.leaves, call.mask, strict=True))
         self.leaves = [None if is_tensor else leaf for leaf, is_tensor in pairs]
         self.places = [place for place, (_, is_tensor) in enumerate(pairs) if is_tensor]
@@ -209,28 +199,19 @@ class Arguments:
         """The leaves that are no tensors, by the names that the user knows them by."""
         return {name: leaf for name, leaf, tensor in zip(call.names, call.leaves, call.mask, strict=True) if not tensor}
 
-    def with_tensors(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def with_tensors(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         leaves = self.leaves.copy()
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        for (kind, name), value in zip(self.kinds, self.spec.unflatten(leaves), strict=True):
-            if kind is Parameter.VAR_POSITIONAL:
-                args += value
-            elif kind is Parameter.VAR_KEYWORD:
-                kwargs |= value
-            elif kind is Parameter.KEYWORD_ONLY:
-                kwargs[name] = value
-            else:
-                args.append(value)
-        return args, kwargs
+        return self.unbind(self.spec.unflatten(leaves))
 
 
-def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dynamic: bool) -> tuple[Program, Any]:
+def build(
+    target: Target, cache: GuardCache, call: GuardCall, runtime: Runtime, namespace: Any, dynamic: bool
+) -> tuple[Program, Any]:
     """Compile a function for a call; the result of that call comes with it."""
     function, name = target.function, target.name
-    outputs, arguments = Outputs(name, namespace), Arguments(call, target.signature)
+    outputs, arguments = Outputs(name, namespace), Arguments(call, cache.unbind)
 
     # A runtime may keep this function, and look for what it can reach: the function and the values it is called with.
     # A graph is found again in every block of `dict_insertion_ordered`, so it is made in the same one.
@@ -251,4 +232,4 @@ def build(target: Target, call: GuardCall, runtime: Runtime, namespace: Any, dyn
         raise PyTreeTypeError(f"the runtime {runtime.name!r} did not run the function that its compile() was given")
     check_count(runtime, results, len(outputs.places))
     program = Program(call, executable, outputs, perf_counter() - start)
-    return program, outputs.builder(lambda _: results)(tensors)
+    return program, outputs.replay(lambda _: results, Replay)(tensors)

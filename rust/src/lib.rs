@@ -47,7 +47,9 @@ mod _native {
     #[pymodule_export]
     use crate::files::{ArrayFacts, FileWriter, MappedFile, TensorFile, array_facts, encode_header};
     #[pymodule_export]
-    use crate::guards::{Call, GuardCache, GuardEntry, forget_runtimes, runtime_of, set_runtime_resolver};
+    use crate::guards::{
+        Call, Dispatcher, GuardCache, GuardEntry, Replay, forget_runtimes, runtime_of, set_runtime_resolver,
+    };
     #[pymodule_export]
     use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};
     #[pymodule_export]

@@ -22,12 +22,64 @@ use crate::limits::Nested;
 use crate::registry::{Scope, scope_of};
 use crate::walk::{self, Rules};
 
+/// What was inserted for a call, and the call's tensors.
+type Found<'py> = (Bound<'py, PyAny>, Bound<'py, PyList>);
+
+/// When the entry that was hit last had been used before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Use {
+    /// In the call before, or it is new: there is one kind of calls.
+    Last,
+    /// In the call before that one: two kinds of calls take turns.
+    LastButOne,
+    #[default]
+    Earlier,
+}
+
+/// The entries that a call is held against before it is hashed.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    First,
+    Second,
+}
+
+impl Turn {
+    const ALL: [Self; 2] = [Self::First, Self::Second];
+}
+
 #[derive(Default)]
 struct State {
     table: Table,
+    last: Use,
     hits: usize,
     misses: usize,
     evictions: usize,
+}
+
+impl State {
+    /// Of the two entries used last, the one whose turn it is; of many that are used in any order only the last one, as to
+    /// walk along it in vain may cost as much as the hash.
+    #[inline]
+    fn recent<'py>(&self, py: Python<'py>, turn: Turn) -> Option<(usize, Bound<'py, GuardEntry>)> {
+        let place = match (turn, self.last) {
+            (Turn::First, Use::Last | Use::Earlier) | (Turn::Second, Use::LastButOne) => self.table.newest()?,
+            (Turn::First, Use::LastButOne) | (Turn::Second, Use::Last) => self.table.second()?,
+            (Turn::Second, Use::Earlier) => return None,
+        };
+        Some((place, self.table.entry(place)?.bind(py).clone()))
+    }
+
+    /// Counts a hit of an entry, which is now the one used last if it is still in its place.
+    #[inline]
+    fn hit(&mut self, place: usize, entry: &Bound<'_, GuardEntry>) {
+        self.hits += 1;
+        if self.table.newest() == Some(place) {
+            self.last = Use::Last;
+            return;
+        }
+        self.last = if self.table.second() == Some(place) { Use::LastButOne } else { Use::Earlier };
+        self.table.use_now(place, entry);
+    }
 }
 
 /// What was made for calls of a function, found again by the calls that it is right for.
@@ -68,56 +120,71 @@ impl GuardCache {
         &self.signature.names
     }
 
-    /// The call held against the entry that was used last: walks the arguments along its structure.
+    /// What was inserted for a call, with the call's tensors.
     #[inline]
-    fn last<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let py = bound.py();
-        let current = generation();
-        let newest = self.state.with(py, |state| state.table.newest().map(|entry| entry.clone_ref(py)));
-        let Some(entry) = newest else { return Ok(None) };
-        let entry = entry.get();
-        if !entry.is_current(current) {
+    pub(super) fn find<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<Found<'py>>> {
+        let py = args.py();
+        let bound = self.signature.bind(args, kwargs)?;
+        for turn in Turn::ALL {
+            let Some((place, entry)) = self.state.with(py, |state| state.recent(py, turn)) else { continue };
+            if let Some(tensors) = self.tensors_if_right(&entry, &bound)? {
+                return Ok(Some(self.hit(place, &entry, tensors)));
+            }
+        }
+        let _nested = Nested::enter()?;
+        let found = if self.state.with(py, |state| state.table.len()) > 0 { self.any(&bound)? } else { None };
+        if found.is_none() {
+            self.state.with(py, |state| (state.misses, state.last) = (state.misses + 1, Use::Earlier));
+        }
+        Ok(found)
+    }
+
+    /// The call held against one entry: walks the arguments along its structure.
+    #[inline]
+    fn tensors_if_right<'py>(
+        &self,
+        entry: &Bound<'py, GuardEntry>,
+        bound: &Bound<'py, PyTuple>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let (py, entry) = (bound.py(), entry.get());
+        if !entry.is_current(generation()) {
             return Ok(None);
         }
         let rules = Rules::of_call(self.scope, self.names().clone_ref(py));
-        let Some(leaves) = walk::leaves_if_same(entry.graph(), bound.as_any(), rules)? else { return Ok(None) };
-        if !entry.leaves_hold(py, &leaves)? {
-            return Ok(None);
-        }
-        let Some(tensors) = entry.accept(py, leaves)? else { return Ok(None) };
-        self.hit(py, entry, tensors).map(Some)
+        walk::leaves_if_same(entry.graph(), bound.as_any(), rules, |leaves| {
+            if entry.leaves_hold(py, leaves)? { entry.accept(py, leaves) } else { Ok(None) }
+        })
     }
 
     /// The call held against the entries of its hash.
     #[inline(never)]
-    fn any<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn any<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Found<'py>>> {
         let py = bound.py();
         let mut call = Observation::of(bound, self.scope, self.names(), false)?;
         let candidates = self.state.with(py, |state| state.table.candidates(py, call.hash, &call.tensors))?;
         for (place, entry) in candidates {
-            let entry = entry.bind(py);
+            let entry = entry.into_bound(py);
             if !entry.get().is_for(py, &call)? {
                 continue;
             }
-            let leaves =
+            let mut leaves =
                 if entry.get().has_conditions() { call.copy_of_leaves(py)? } else { mem::take(&mut call.leaves) };
-            let Some(tensors) = entry.get().accept(py, leaves)? else { continue };
-            self.state.with(py, |state| state.table.use_now(place, entry));
-            return self.hit(py, entry.get(), tensors).map(Some);
+            let Some(tensors) = entry.get().accept(py, &mut leaves)? else { continue };
+            return Ok(Some(self.hit(place, &entry, tensors)));
         }
         Ok(None)
     }
 
     #[inline]
-    fn hit<'py>(
-        &self,
-        py: Python<'py>,
-        entry: &GuardEntry,
-        tensors: Bound<'py, PyList>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        entry.hits.fetch_add(1, Ordering::Relaxed);
-        self.state.with(py, |state| state.hits += 1);
-        pair(entry.value(py), tensors)
+    fn hit<'py>(&self, place: usize, entry: &Bound<'py, GuardEntry>, tensors: Bound<'py, PyList>) -> Found<'py> {
+        let py = tensors.py();
+        self.state.with(py, |state| state.hit(place, entry));
+        entry.get().hits.fetch_add(1, Ordering::Relaxed);
+        (entry.get().value(py), tensors)
     }
 }
 
@@ -152,16 +219,7 @@ impl GuardCache {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let bound = self.signature.bind(args, kwargs)?;
-        if let Some(found) = self.last(&bound)? {
-            return Ok(Some(found));
-        }
-        let _nested = Nested::enter()?;
-        let found = if self.state.with(args.py(), |state| state.table.len()) > 0 { self.any(&bound)? } else { None };
-        if found.is_none() {
-            self.state.with(args.py(), |state| state.misses += 1);
-        }
-        Ok(found)
+        self.find(args, Some(kwargs))?.map(|(value, tensors)| pair(value, tensors)).transpose()
     }
 
     /// The call, taken apart, for something to be made for it.
@@ -175,9 +233,15 @@ impl GuardCache {
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, Call>> {
         let cache = slf.get();
-        let bound = cache.signature.bind(args, kwargs)?;
+        let bound = cache.signature.bind(args, Some(kwargs))?;
         let observed = Observation::of(&bound, cache.scope, cache.names(), true)?;
         Bound::new(slf.py(), Call::new(slf, observed)?)
+    }
+
+    /// The arguments of a call, `(args, kwargs)`, whose parameters have the values of a tuple.
+    fn unbind<'py>(&self, values: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
+        let (args, kwargs) = self.signature.unbind(values)?;
+        pair(args, kwargs)
     }
 
     /// Keeps what was made for a call.
@@ -202,7 +266,10 @@ impl GuardCache {
         let guards = guards.filter(|guards| !guards.is_none());
         let entry = GuardEntry::new(call.get(), cache.names(), value, guards, cache.dynamic)?;
         let entry = Bound::new(py, entry)?;
-        cache.state.with(py, |state| state.table.add(&entry))?;
+        cache.state.with(py, |state| {
+            state.last = Use::Last;
+            state.table.add(&entry)
+        })?;
         loop {
             let evicted = cache.state.with(py, |state| {
                 let is_full = state.table.len() > cache.maxsize;

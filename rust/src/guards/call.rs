@@ -10,10 +10,8 @@ use super::guard::Tensor;
 use super::observation::{Observation, path_of_leaf};
 use super::statics::Static;
 use crate::errors::{Family, error, text_of};
-use crate::ffi::{self, RefVec, list_of, pair, tuple_of};
-use crate::limits::gathered;
+use crate::ffi::{self, RefVec, list_of, tuple_of};
 use crate::spec::TreeSpec;
-use crate::walk;
 
 /// A call bound to its signature and taken apart, as `GuardCache.bind` makes it.
 ///
@@ -119,21 +117,6 @@ impl Call {
             names.push(text_of(py, &name)?.into_any())?;
         }
         ffi::tuple_from(py, &mut names, 0)
-    }
-
-    /// The arguments of the call as `(args, kwargs)`, with other objects in the places of the tensors.
-    ///
-    /// Raises `LeafCountError` for another number of tensors.
-    fn arguments<'py>(&self, tensors: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        let py = tensors.py();
-        let mut given = walk::leaves_of(tensors, self.tensors.len())?.into_iter();
-        let leaves = self.leaves.as_slice().iter().flatten().zip(&self.is_tensor);
-        let leaves = gathered(
-            leaves.filter_map(|(leaf, is_tensor)| if *is_tensor { given.next() } else { Some(leaf.bind(py).clone()) }),
-        )?;
-        let values = walk::unflatten(&self.spec.get().0, list_of(py, leaves)?.as_any())?;
-        let (args, kwargs) = self.cache.get().signature.unbind(values.cast::<PyTuple>()?)?;
-        pair(args, kwargs)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

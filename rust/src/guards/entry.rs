@@ -227,13 +227,13 @@ impl GuardEntry {
         !self.conditions.is_empty()
     }
 
-    /// The tensors among its leaves as a list, where the conditions hold for them.
+    /// The tensors among its leaves as a list, where the conditions hold for them; takes the leaves.
     #[inline]
-    pub(super) fn accept<'py>(&self, py: Python<'py>, mut leaves: RefVec) -> PyResult<Option<Bound<'py, PyList>>> {
+    pub(super) fn accept<'py>(&self, py: Python<'py>, leaves: &mut RefVec) -> PyResult<Option<Bound<'py, PyList>>> {
         if self.mask.len() < self.guards.len() {
             leaves.keep(py, |index| self.guards[index].is_tensor());
         }
-        let tensors = ffi::list_from(py, &mut leaves, 0)?;
+        let tensors = ffi::list_from(py, leaves, 0)?;
         for condition in &self.conditions {
             if !condition.holds(&tensors)? {
                 return Ok(None);

@@ -8,11 +8,13 @@
 mod cache;
 mod call;
 mod differences;
+mod dispatcher;
 mod entry;
 mod facts;
 mod guard;
 mod holders;
 mod observation;
+mod replay;
 mod runtimes;
 mod signature;
 mod statics;
@@ -20,5 +22,7 @@ mod table;
 
 pub(crate) use cache::GuardCache;
 pub(crate) use call::Call;
+pub(crate) use dispatcher::Dispatcher;
 pub(crate) use entry::GuardEntry;
+pub(crate) use replay::Replay;
 pub(crate) use runtimes::{forget_runtimes, runtime_of, set_runtime_resolver};

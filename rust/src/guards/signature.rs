@@ -79,11 +79,11 @@ impl Signature {
     pub(super) fn bind<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
-        kwargs: &Bound<'py, PyDict>,
+        kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         if self.is_plain
             && args.len() == self.positions
-            && kwargs.is_empty()
+            && kwargs.is_none_or(PyDictMethods::is_empty)
             && ffi::type_address(ffi::raw(args)) == ffi::tuple_address()
         {
             return Ok(args.clone());
@@ -94,12 +94,12 @@ impl Signature {
     fn bind_others<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
-        kwargs: &Bound<'py, PyDict>,
+        kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = args.py();
         let mut values: Vec<Option<Bound<'py, PyAny>>> = gathered(args.iter().take(self.positions).map(Some))?;
         values.grow_by((values.len()..self.parameters.len()).map(|_| None))?;
-        let given = ffi::dict_entries(kwargs.as_any())?;
+        let given = kwargs.map_or_else(|| Ok(Vec::new()), |kwargs| ffi::dict_entries(kwargs.as_any()))?;
         let extra = match self.place_of_kind(Kind::VarKeyword) {
             Some(place) => {
                 let extra = new_dict(py, 0)?;

@@ -40,10 +40,22 @@ impl Table {
         self.len
     }
 
-    /// The entry that was used last.
+    /// The place of the entry that was used last.
     #[inline]
-    pub(super) fn newest(&self) -> Option<&Py<GuardEntry>> {
-        Some(&self.slots.get(self.newest?)?.as_ref()?.entry)
+    pub(super) fn newest(&self) -> Option<usize> {
+        self.newest
+    }
+
+    /// The place of the entry that was used last but one.
+    #[inline]
+    pub(super) fn second(&self) -> Option<usize> {
+        let newest = self.slots.get(self.newest?)?.as_ref()?;
+        (newest.older != NOWHERE).then_some(newest.older)
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, place: usize) -> Option<&Py<GuardEntry>> {
+        Some(&self.slots.get(place)?.as_ref()?.entry)
     }
 
     /// All entries, those used last first.
@@ -77,7 +89,7 @@ impl Table {
 
     /// Makes an entry the one used last, where it is still in its place.
     pub(super) fn use_now(&mut self, place: usize, entry: &Bound<'_, GuardEntry>) {
-        let is_there = self.slots.get(place).and_then(Option::as_ref).is_some_and(|slot| slot.entry.is(entry));
+        let is_there = self.entry(place).is_some_and(|there| there.is(entry));
         if is_there && self.newest != Some(place) {
             self.unlink(place);
             self.link_newest(place);

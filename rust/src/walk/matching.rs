@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use std::mem;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -53,6 +55,7 @@ struct Memory {
     frames: Vec<Frame>,
     cursors: Vec<Cursor>,
     agenda: Agenda,
+    leaves: RefVec,
 }
 
 static MEMORY: Pool<Memory> = Pool::new();
@@ -80,30 +83,38 @@ pub(super) fn match_leaves(
     Ok(matcher.finish(py))
 }
 
-/// The same for a call, as references; nothing where the tree has another structure. Where the structure has a leaf the
-/// tree may have anything.
+/// The same for a call: what `take` makes of the leaves; nothing where the tree has another structure. Where the structure
+/// has a leaf the tree may have anything.
 #[inline]
-pub(crate) fn leaves_if_same(graph: &Graph, tree: &Bound<'_, PyAny>, rules: Rules) -> PyResult<Option<RefVec>> {
+pub(crate) fn leaves_if_same<T>(
+    graph: &Graph,
+    tree: &Bound<'_, PyAny>,
+    rules: Rules,
+    take: impl FnOnce(&mut RefVec) -> PyResult<Option<T>>,
+) -> PyResult<Option<T>> {
     let py = tree.py();
     let mut matcher = Matcher::new(py, graph, rules, None);
     matcher.quiet = true;
-    match matcher.walk(tree) {
-        Ok(()) => Ok(Some(matcher.finish(py).0)),
+    let taken = match matcher.walk(tree) {
+        Ok(()) => take(&mut matcher.leaves)?,
         Err(_) if matcher.differs => {
             matcher.agenda.truncate(0);
             matcher.frames.clear();
             matcher.cursors.clear();
-            matcher.finish(py);
-            Ok(None)
+            None
         }
-        Err(raised) => Err(raised),
-    }
+        Err(raised) => return Err(raised),
+    };
+    matcher.leaves.truncate(py, 0);
+    let leaves = mem::take(&mut matcher.leaves);
+    matcher.keep_memory(py, leaves);
+    Ok(taken)
 }
 
 impl<'a> Matcher<'a> {
     #[inline]
     fn new(py: Python<'_>, graph: &'a Graph, rules: Rules, strict: Option<&'a Strict<'a>>) -> Self {
-        let Memory { frames, cursors, agenda } = MEMORY.take(py);
+        let Memory { frames, cursors, agenda, leaves } = MEMORY.take(py);
         Self {
             graph,
             rules,
@@ -111,7 +122,7 @@ impl<'a> Matcher<'a> {
             frames,
             cursors,
             agenda,
-            leaves: RefVec::default(),
+            leaves,
             at: 0,
             last_leaf: 0,
             interrupts: Interrupts::new(),
@@ -128,14 +139,21 @@ impl<'a> Matcher<'a> {
         self.run(tree.py())
     }
 
-    /// The leaves and the rules; the memory is for the next walk.
+    /// The leaves and the rules.
     #[inline]
-    fn finish(self, py: Python<'_>) -> (RefVec, Rules) {
-        let Matcher { rules, frames, cursors, agenda, leaves, .. } = self;
-        if frames.capacity().max(agenda.capacity()) <= LARGEST_KEPT {
-            MEMORY.give_back(py, Memory { frames, cursors, agenda });
-        }
+    fn finish(mut self, py: Python<'_>) -> (RefVec, Rules) {
+        let (leaves, rules) = (mem::take(&mut self.leaves), self.rules.take());
+        self.keep_memory(py, RefVec::default());
         (leaves, rules)
+    }
+
+    /// Keeps the memory of a finished walk for the next one; that of the leaves is empty.
+    #[inline]
+    fn keep_memory(self, py: Python<'_>, leaves: RefVec) {
+        let Matcher { frames, cursors, agenda, .. } = self;
+        if frames.capacity().max(agenda.capacity()).max(leaves.capacity()) <= LARGEST_KEPT {
+            MEMORY.give_back(py, Memory { frames, cursors, agenda, leaves });
+        }
     }
 }
 

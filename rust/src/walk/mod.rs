@@ -34,4 +34,4 @@ pub(crate) use map::{Filter, for_each, map, map_with_path};
 pub(crate) use matching::{flatten_up_to, leaves_if_same};
 pub(crate) use mismatch::expected_node as node_text;
 pub(crate) use rules::Rules;
-pub(crate) use unflatten::{leaves_of, unflatten};
+pub(crate) use unflatten::{leaves_of, unflatten, unflatten_refs};

@@ -112,7 +112,7 @@ pub(crate) fn leaves_of<'py>(leaves: &Bound<'py, PyAny>, expected: usize) -> PyR
 }
 
 /// The tree of this structure with these leaves.
-pub(super) fn unflatten_refs<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn unflatten_refs<'py>(py: Python<'py>, graph: &Graph, mut leaves: RefVec) -> PyResult<Bound<'py, PyAny>> {
     if leaves.len() != graph.num_leaves {
         return Err(wrong_count(py, graph.num_leaves, &leaves.len().to_string()));
     }
