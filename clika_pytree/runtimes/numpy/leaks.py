@@ -7,6 +7,7 @@ does nothing of that kind at later calls, so it is an error.
 from __future__ import annotations
 
 import gc
+import time
 import types
 
 from clika_pytree.runtimes.protocol import RecordingError
@@ -15,6 +16,7 @@ from clika_pytree.wording import class_of, short_name
 
 from .array import Recorded
 from .kinds import is_a
+from .randomness import is_alone
 from .refusals import quoted_place
 from .sizes import Size
 
@@ -29,6 +31,7 @@ __all__: list[str] = []
 STAND_INS = (Recorded, Size)
 FAR = 6  # references between a stand-in and what an error can name
 MANY = 2_000  # objects that are looked at for that
+PAUSES = [0.001 * 2**number for number in range(10)]  # seconds; one in all
 
 
 def is_stand_in(value: Any) -> bool:
@@ -52,6 +55,11 @@ def check_ended(tape: Tape) -> None:
     if next(left_of(tape), None) is None:
         return
     gc.collect()  # what lies in a circle of garbage is held by nobody
+    # Another thread may hold all objects for a moment: one that begins to record looks for generators among them.
+    for pause in () if is_alone() else PAUSES:
+        if next(left_of(tape), None) is None:
+            return
+        time.sleep(pause)
     found = next(left_of(tape), None)
     if found is not None:
         raise RecordingError(outlived(tape, found))
