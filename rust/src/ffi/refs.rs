@@ -91,7 +91,8 @@ impl RefVec {
     }
 
     /// Takes over the reference.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is in the innermost loops, and a call is half of its cost")]
+    #[inline(always)]
     pub(crate) fn push(&mut self, object: Bound<'_, PyAny>) -> PyResult<()> {
         self.reserve(1)?;
         self.items.push(Raw::new(object.into_ptr()));
