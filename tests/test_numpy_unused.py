@@ -51,6 +51,11 @@ def result_of(function: Callable[[Any], Any], x: Any) -> Any:
         return repr(error)
 
 
+# Earlier numpy looks at the elements of an array for these functions.
+if np.lib.NumpyVersion(np.__version__) < "2.3.0":
+    del CHECKS["text"]
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", CHECKS)
 def test_what_can_raise_raises_though_nobody_uses_it(name: str, dynamic: bool) -> None:

@@ -328,7 +328,7 @@ def test_nothing_is_imported_before_an_array_turns_up():
         "assert not any(name.partition('.')[0] in ('jax', 'jaxlib') for name in sys.modules)\n"
         "assert 'clika_pytree.runtimes.jax' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
 
 
 def test_a_missing_jax_is_named():
@@ -339,4 +339,4 @@ def test_a_missing_jax_is_named():
         "except crt.PyTreeValueError as error: assert \"pip install 'clika-pytree[jax]'\" in str(error), error\n"
         "else: raise AssertionError\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)

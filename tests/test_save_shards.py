@@ -154,7 +154,9 @@ def killed(path: Path, rounds: int) -> None:
     draw = np.random.default_rng(rounds)
     cp.save(constant(0), path, max_shard_bytes=2000)
     for _ in range(rounds):
-        with subprocess.Popen([sys.executable, "-c", WRITER % str(path)], stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER % str(path)], stdout=subprocess.PIPE, cwd=Path(__file__).parent
+        ) as process:
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(draw.uniform(0, 0.05))
@@ -235,7 +237,8 @@ def test_several_writers_to_one_path_leave_the_files_of_the_last(path):
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
     code = WRITER.replace("while True:", "for _ in range(10):") % str(path)
-    processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL) for _ in range(2)]
+    command = [sys.executable, "-c", code]
+    processes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=Path(__file__).parent) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -203,10 +203,14 @@ pub(super) fn system_error(failure: &io::Error, name: &str) -> PyErr {
         }
     };
     match number_of(failure) {
+        Some(NO_MEMORY) => PyMemoryError::new_err(format!("{name}: {text}")),
         Some(number) => PyOSError::new_err((number, text, name.to_owned())),
         None => PyOSError::new_err(format!("{name}: {text}")),
     }
 }
+
+/// What mapping a file says where the process may have no more addresses.
+const NO_MEMORY: i32 = 12;
 
 /// The number that makes Python choose the class.
 fn number_of(failure: &io::Error) -> Option<i32> {
