@@ -56,10 +56,12 @@ def check_ended(tape: Tape) -> None:
         return
     gc.collect()  # what lies in a circle of garbage is held by nobody
     # Another thread may hold all objects for a moment: one that begins to record looks for generators among them.
+    # While it collects garbage itself, `gc.collect` does nothing here.
     for pause in () if is_alone() else PAUSES:
         if next(left_of(tape), None) is None:
             return
         time.sleep(pause)
+        gc.collect()
     found = next(left_of(tape), None)
     if found is not None:
         raise RecordingError(outlived(tape, found))

@@ -104,12 +104,6 @@ impl TensorFile {
         int_of(py, usize::try_from(self.size)?)
     }
 
-    /// The bytes before the first tensor.
-    #[getter]
-    fn header_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        int_of(py, usize::try_from(self.data)?)
-    }
-
     /// The tensors in the order of the header: `(name, dtype, shape, first byte in the file, bytes)`.
     fn entries<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let number = |number: u64| int_of(py, usize::try_from(number)?);

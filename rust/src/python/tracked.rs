@@ -4,7 +4,8 @@ use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::ffi::AddressHash;
+use crate::errors::no_memory;
+use crate::ffi::{AddressHash, RefVec, list_from};
 
 /// Every object that the garbage collector tracks and whose class derives from one of these, as a list.
 ///
@@ -20,7 +21,7 @@ use crate::ffi::AddressHash;
 pub(crate) fn tracked_instances<'py>(classes: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyList>> {
     let py = classes.py();
     let all = py.import("gc")?.call_method0("get_objects")?.cast_into::<PyList>()?;
-    let found = PyList::empty(py);
+    let mut found = RefVec::default();
     // By address: the list keeps the objects, and so their classes, alive.
     let mut known: HashMap<usize, bool, AddressHash> = HashMap::default();
     for object in all.iter() {
@@ -29,14 +30,15 @@ pub(crate) fn tracked_instances<'py>(classes: &Bound<'py, PyTuple>) -> PyResult<
             fits
         } else {
             let fits = derives(&object, classes)?;
+            known.try_reserve(1).map_err(no_memory)?;
             known.insert(address, fits);
             fits
         };
         if fits {
-            found.append(object)?;
+            found.push(object)?;
         }
     }
-    Ok(found)
+    list_from(py, &mut found, 0)
 }
 
 fn derives(object: &Bound<'_, PyAny>, classes: &Bound<'_, PyTuple>) -> PyResult<bool> {
