@@ -9,14 +9,27 @@ from collections.abc import Iterator
 import pytest
 
 
+def pytest_collection_finish() -> None:
+    """Hides the libraries from the collector: a collection takes milliseconds then, and many tests make hundreds."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def small_heap() -> Iterator[None]:
-    """Hides what was there before from the collector: a collection then takes microseconds, not a tenth of a second."""
+    """Hides what other tests left, too: a collection then takes microseconds."""
     gc.collect()
     gc.freeze()
     yield
-    gc.unfreeze()
     gc.collect()
+
+
+@pytest.fixture
+def whole_heap() -> Iterator[None]:
+    """Shows the collector everything again, for tests of what it finds in modules and classes."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @pytest.fixture

@@ -409,6 +409,26 @@ except crt.RecordingError as error:
     assert run.stdout == "The recorded function drew random numbers from RNG\n"
 
 
+def test_the_generators_of_the_modules_are_watched_although_frozen():
+    code = """
+import gc, importlib, random, sys, numpy as np, clika_pytree as crt
+gc.freeze()
+for draw in (lambda x: x + importlib.import_module("numpy.random").rand(),
+             lambda x: x + getattr(sys.modules["ran" + "dom"], "gauss")(0, 1)):
+    try:
+        crt.compile(draw)(np.ones(2))
+    except crt.RecordingError as error:
+        print(str(error).partition(",")[0])
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+    )
+    assert run.stdout.splitlines() == [
+        "The recorded function drew random numbers from numpy's global generator",
+        "The recorded function drew random numbers from the global generator of the module random",
+    ]
+
+
 def test_draws_inside_another_compiled_function_are_seen():
     inner = crt.compile(lambda x: x + RNG.normal())
 

@@ -102,6 +102,7 @@ def _nothing_kept() -> Any:
         del Box.last
 
 
+@pytest.mark.usefixtures("whole_heap")
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(
     ("function", "where"),
@@ -195,6 +196,7 @@ def test_state_of_a_registered_object_is_that_of_the_call() -> None:
         assert np.array_equal(compiled(Model(X), x), X + x)
 
 
+@pytest.mark.usefixtures("whole_heap")
 def test_a_size_that_outlives_its_recording_is_refused() -> None:
     for function in (lambda x: KEPT.append(x.shape[0]) or x, lambda x: (lambda n: lambda: n)(x.shape[0])):
         with pytest.raises(RecordingError, match=r"keeps a size of a tensor beyond its end, in the .* with int\(\)"):

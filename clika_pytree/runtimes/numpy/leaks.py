@@ -31,7 +31,7 @@ __all__: list[str] = []
 STAND_INS = (Recorded, Size)
 FAR = 6  # references between a stand-in and what an error can name
 MANY = 2_000  # objects that are looked at for that
-PAUSES = [0.001 * 2**number for number in range(10)]  # seconds; one in all
+PAUSES = (0.01, 0.1, 0.9)  # seconds, one in all; after each, all objects of the process are looked at
 
 
 def is_stand_in(value: Any) -> bool:

@@ -33,6 +33,8 @@ MOST_OBJECTS = 10_000
 MOST_OBJECTS_AFTERWARDS = 50_000
 # What has a state. A Generator has that of its BitGenerator, and a SeedSequence counts what was spawned from it.
 STATEFUL = (np.random.BitGenerator, np.random.RandomState, np.random.SeedSequence, random.Random)
+# Those of the modules, which `gc.freeze` may have put aside.
+GLOBAL = (getattr(np.random.mtrand, "_rand"), getattr(random, "_inst"))  # noqa: B009
 # Their state is read by a descriptor of the class, whatever a subclass does; those of other libraries are not read.
 BIT_GENERATORS = tuple(getattr(np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"))
 SEEDED_FIRST = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox)
@@ -116,7 +118,8 @@ def is_alone() -> bool:
 
 def living() -> list[Any]:
     """All objects with a state in this process."""
-    found = tracked_instances(STATEFUL)
+    known = {id(generator): generator for generator in (*GLOBAL, *tracked_instances(STATEFUL))}
+    found = [*known.values()]
     owned = {id(bits_of(generator)) for generator in found if isinstance(generator, np.random.RandomState)}
     return [generator for generator in found if id(generator) not in owned and not may_be_half_made(generator)]
 
@@ -173,9 +176,9 @@ def same(a: Any, b: Any) -> bool:
 
 def name_of(generator: Any, name: str = "") -> str:
     """What to call a generator: the name that led to it or its place in a module, if there is one, else its class."""
-    if generator is getattr(np.random.mtrand, "_rand"):  # noqa: B009
+    if generator is GLOBAL[0]:
         return "numpy's global generator"
-    if generator is getattr(random, "_inst"):  # noqa: B009
+    if generator is GLOBAL[1]:
         return "the global generator of the module random"
     for path, module in () if name else [*sys.modules.items()]:
         for variable, found in [*vars(module).items()] if type(module) is types.ModuleType else ():
