@@ -44,6 +44,7 @@ __all__ = [
     "dict_insertion_ordered",
     "encode_header",
     "forget_runtimes",
+    "has_tensors",
     "is_registered",
     "keystr",
     "leaf_names",
@@ -52,6 +53,7 @@ __all__ = [
     "registered",
     "runtime_of",
     "set_runtime_resolver",
+    "tensor_parts",
     "tracked_instances",
     "tree_flatten",
     "tree_flatten_with_path",
@@ -414,6 +416,8 @@ class FlattenedIndexKey:
 def set_runtime_resolver(resolver: Callable[[type[Any]], Any]) -> None: ...
 def forget_runtimes() -> None: ...
 def runtime_of(obj: Any) -> Any: ...
+def tensor_parts(leaf: Any, namespace: Namespace) -> list[str]: ...
+def has_tensors(tree: Any, namespace: Namespace) -> bool: ...
 def tracked_instances(classes: tuple[type[Any], ...]) -> list[Any]: ...
 
 @final

@@ -157,10 +157,13 @@ def read_entries(items: Any, what: str) -> list[Any]:
     return read_items(items, what, KEY_CLASSES)
 
 
-def read_keys(items: Any) -> tuple[Any, ...]:
-    """The keys of a dict."""
-    if exactly(items, list) and are_texts(items):
-        keys = items
+def read_keys(items: Any, known: set[tuple[str, ...]] | None = None) -> tuple[Any, ...]:
+    """The keys of a dict. `known` has, and gets, those that are texts, so that they are looked at once."""
+    texts = tuple(items) if exactly(items, list) and are_texts(items) else None
+    if texts is not None and known is not None and texts in known:
+        return texts
+    if texts is not None:
+        keys: Any = texts
     else:
         keys = read(items, "its list of keys")
         check_keys(keys)
@@ -170,6 +173,8 @@ def read_keys(items: Any) -> tuple[Any, ...]:
         raise Refused("a list or dict stands where a key should") from None
     if not different:
         raise Refused("the same key is in it twice")
+    if texts is not None and known is not None:
+        known.add(texts)
     return tuple(keys)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, keystr, tree_flatten
+from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, keystr, runtime_of, tree_flatten
 from .registration import described
 from .typing import TYPE_CHECKING
 from .wording import place
@@ -61,13 +61,9 @@ def tree_ravel(
     target = common_dtype(spec, arrays) if dtype is None else np.dtype(dtype)
     if not is_numeric(target):
         raise PyTreeTypeError(f"tree_ravel() expects a dtype of numbers, got {target}")
-    vector = np.empty(sum(array.size for array in arrays), target)
-    at = 0
     with np.errstate(all="ignore"):  # a cast of NaN warns on some machines
-        for array in arrays:
-            vector[at : at + array.size] = array.ravel()
-            at += array.size
-    kinds: list[Any] = [(type(leaf), array.dtype, array.shape) for leaf, array in zip(leaves, arrays, strict=True)]
+        vector = joined(arrays, target)
+    kinds: list[Any] = [(leaf.__class__, array.dtype, array.shape) for leaf, array in zip(leaves, arrays, strict=True)]
     return vector, Unravel(spec, kinds)
 
 
@@ -84,7 +80,7 @@ class Unravel:
     def __call__(self, vector: Any) -> Any:
         import numpy as np
 
-        array = np.asarray(vector)
+        array = vector if is_recorded(vector) else np.asarray(vector)
         if array.shape != (sum(self.sizes),):
             raise PyTreeValueError(
                 f"expected a vector of {sum(self.sizes)} numbers, got an array of shape {array.shape}"
@@ -105,7 +101,7 @@ def as_array(spec: TreeSpec, index: int, leaf: Any) -> Any:
     """A leaf as an array of numbers."""
     import numpy as np
 
-    array: Any = np.asarray(leaf) if is_known(leaf) else None
+    array: Any = leaf if is_recorded(leaf) else np.asarray(leaf) if is_known(leaf) else None
     if array is not None and is_numeric(array.dtype):
         return array
     path = spec.key_paths()[index]
@@ -122,6 +118,26 @@ def is_known(leaf: Any) -> bool:
     import numpy as np
 
     return type(leaf) in (*PYTHON_NUMBERS, np.ndarray, np.memmap) or isinstance(leaf, np.generic)
+
+
+def is_recorded(leaf: Any) -> bool:
+    """Whether it stands for an array of numpy while a function is compiled or traced."""
+    runtime = runtime_of(leaf)
+    return runtime is not None and runtime.name == "numpy" and runtime.is_traced([leaf])
+
+
+def joined(arrays: list[Any], dtype: Any) -> Any:
+    """The elements of some arrays in a row."""
+    import numpy as np
+
+    if any(map(is_recorded, arrays)):
+        return np.concatenate([array.ravel() for array in arrays], dtype=dtype, casting="unsafe")
+    vector = np.empty(sum(array.size for array in arrays), dtype)
+    at = 0
+    for array in arrays:
+        vector[at : at + array.size] = array.ravel()
+        at += array.size
+    return vector
 
 
 def is_numeric(dtype: Any) -> bool:
@@ -143,10 +159,7 @@ def advice(leaf: Any) -> str:
     packages = {cls.__module__.partition(".")[0] for cls in type(leaf).__mro__}
     for package in ("jax", "jaxlib", "torch", "mlx"):
         if package in packages:
-            return (
-                "leaves of JAX, PyTorch and MLX are for their runtimes, which this version does not have; make numpy "
-                "arrays of them first, with tree_map(numpy.asarray, tree)"
-            )
+            return "make numpy arrays of those of JAX, PyTorch and MLX first, with tree_map(numpy.asarray, tree)"
     return "tree_partition() takes other leaves out"
 
 

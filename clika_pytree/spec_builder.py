@@ -245,6 +245,7 @@ class Builder:
         self.arities: list[int] = []
         self.slots: list[Any] = []
         self.orders: list[tuple[int, list[int]]] = []
+        self.known_keys: set[tuple[str, ...]] = set()  # of dicts: many small ones have the same
         self.in_run = False
 
     def leaves(self, count: int) -> None:
@@ -257,7 +258,7 @@ class Builder:
         else:
             self.kinds.append(LEAVES)
             self.arities.append(count)
-        self.in_run = count < self.place.missing()
+        self.in_run = count < missing
         self.place.step(count)
 
     def container(self, kind: int, arity: int, names: Names, *slots: Any, order: list[int] | None = None) -> None:
@@ -343,16 +344,16 @@ class Builder:
         raise Refused(f"no class is registered under the name {described(name)}; {way_out}")
 
     def call_user(self, registration: Registration, function: str, value: Any) -> Any:
-        return call_user(self.place, registration, function, value)
+        return call_user(self.place.path, registration, function, value)
 
 
-def call_user(where: Place, registration: Registration, function: str, value: Any) -> Any:
+def call_user(path: Callable[[], list[Any]], registration: Registration, function: str, value: Any) -> Any:
     """Call a context function of a registration; an exception of it says where."""
     try:
         return getattr(registration, function)(value)
     except Exception as error:
         name = registration.cls.__qualname__
-        add_note(error, f"clika_pytree: raised by {function} of {name} {place(where.path())}")
+        add_note(error, f"clika_pytree: raised by {function} of {name} {place(path())}")
         raise
 
 

@@ -7,9 +7,23 @@ kind. So no depth is a depth of the JSON, and a text can't be much smaller than 
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
+
 from ._native import DataclassKey, Registration, TreeSpec
 from .namedtuples import is_namedtuple_class
-from .plain_values import Refused, check_keys, count, exactly, read_entries, read_keys, read_one, write, write_entries
+from .plain_values import (
+    Refused,
+    are_texts,
+    check_keys,
+    count,
+    exactly,
+    read_entries,
+    read_keys,
+    read_one,
+    write,
+    write_entries,
+)
 from .registration import described
 from .spec_builder import (
     CUSTOM,
@@ -37,7 +51,7 @@ from .spec_builder import (
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Callable, Set
     from typing import Any
 
 __all__: list[str] = []
@@ -47,26 +61,45 @@ __all__: list[str] = []
 
 def written_nodes(spec: TreeSpec, caller: str) -> list[Any]:
     """The list of nodes of a structure."""
-    place = Place()
     items: list[Any] = []
-    for node in nodes_of(spec):
+    # The items of dicts by their keys, where these are texts: many small dicts have the same.
+    known: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for number, node in enumerate(nodes_of(spec)):
         if isinstance(node, Leaves):
             items.append("*" * node.count)
-            place.step(node.count)
             continue
-        try:
-            item = written_node(place, node)
-        except Refused as refusal:
-            message = f"{caller} can't write the {node.name()} {{place}}: {refusal}"
-            raise place.error(message) from None
-        if node.order is not None:
-            item["order"] = node.order
+        shares = node.kind == DICT and node.order is None and are_texts(node.slots)
+        item = known.get(node.slots) if shares else None
+        if item is None:
+            try:
+                item = written_node(partial(path_of, spec, number), node)
+            except Refused as refusal:
+                message = f"{caller} can't write the {node.name()} {{place}}: {refusal}"
+                raise place_of(spec, number).error(message) from None
+            if node.order is not None:
+                item["order"] = node.order
+            if shares:
+                known[node.slots] = item
         items.append(item)
-        place.enter(node.arity, node.names())
     return items
 
 
-def written_node(place: Place, node: Node) -> Any:
+def place_of(spec: TreeSpec, number: int) -> Place:
+    """The place of a node in a structure."""
+    place = Place()
+    for node in islice(nodes_of(spec), number):
+        if isinstance(node, Leaves):
+            place.step(node.count)
+        else:
+            place.enter(node.arity, node.names())
+    return place
+
+
+def path_of(spec: TreeSpec, number: int) -> list[Any]:
+    return place_of(spec, number).path()
+
+
+def written_node(path: Callable[[], list[Any]], node: Node) -> Any:
     """The item of a node."""
     kind, slots = node.kind, node.slots
     if kind == NONE:
@@ -82,7 +115,7 @@ def written_node(place: Place, node: Node) -> Any:
     if kind == NAMEDTUPLE:
         return written_namedtuple(slots[0])
     registration: Registration = slots[0]
-    item = written_class(place, registration, slots[1])
+    item = written_class(path, registration, slots[1])
     if kind == CUSTOM:
         item["children"] = node.arity
         if slots[2] is not None:
@@ -125,7 +158,7 @@ def written_namedtuple(cls: Any) -> dict[str, Any]:
     return {"namedtuple": name, "module": module, "fields": list(cls._fields)}
 
 
-def written_class(place: Place, registration: Registration, context: Any) -> dict[str, Any]:
+def written_class(path: Callable[[], list[Any]], registration: Registration, context: Any) -> dict[str, Any]:
     """What all registered classes have: kind and name, namespace, context."""
     name = registration.serialized_type_name
     if name is None:
@@ -137,7 +170,7 @@ def written_class(place: Place, registration: Registration, context: Any) -> dic
     if registration.namespace:
         item["namespace"] = registration.namespace
     if registration.to_dumpable_context is not None:
-        dumped = call_user(place, registration, "to_dumpable_context", context)
+        dumped = call_user(path, registration, "to_dumpable_context", context)
         try:
             item["dumped"] = write((dumped,))
         except Refused as refusal:
@@ -167,8 +200,8 @@ def read_node(builder: Builder, item: Any) -> None:
             raise Refused("None is a leaf in this structure, and here it is a node")
         builder.container(NONE, 0, NAMED_BY_INDEX)
     elif exactly(item, dict):
-        kinds = [kind for kind in item if kind in READERS]
-        if len(kinds) != 1:
+        kinds = [kind for kind in item if kind in READERS] if len(item) > 1 else [*item]
+        if len(kinds) != 1 or kinds[0] not in READERS:
             raise Refused(
                 f"a node has one member that says its kind ({', '.join(READERS)}), got the members "
                 f"{described(', '.join(item))}"
@@ -196,8 +229,9 @@ def read_tuple(builder: Builder, item: dict[str, Any]) -> None:
 
 
 def read_dict(builder: Builder, item: dict[str, Any]) -> None:
-    check_members(item, {"dict"}, {"order"})
-    keys = read_keys(item["dict"])
+    if len(item) > 1:
+        check_members(item, {"dict"}, {"order"})
+    keys = read_keys(item["dict"], builder.known_keys)
     builder.container(DICT, len(keys), names_by_key(keys), *keys, order=read_order(item, len(keys)))
 
 

@@ -109,12 +109,12 @@ def test_leaves_that_only_one_side_has(step: Any) -> None:
     assert explanation.changes == (
         Change("p['name']", "'net'", None, "only_old"),
         Change("p['n']", None, "3", "only_new"),
-        Change("more['extra']", None, "ndarray float64[2, 3]", "only_new"),
+        Change("more['extra']", None, "float64[2, 3]", "only_new"),
     )
     assert repr(explanation).splitlines()[1:] == [
         "  p['name']: gone, was 'net'",
         "  p['n']: new, 3",
-        "  more['extra']: new, ndarray float64[2, 3]",
+        "  more['extra']: new, float64[2, 3]",
     ]
     (change,) = step.explain(model(), X, {"lr": 0.1}).changes
     assert change == Change("cfg", "None", "a dict with 1 key", "type")

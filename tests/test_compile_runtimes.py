@@ -85,7 +85,7 @@ def test_another_structure_when_a_runtime_traces_again(lazy: LazyRuntime) -> Non
     lazy.compile = compile  # type: ignore[method-assign]
     crt.compile(lambda x: [x] * x.size)(tensor(1, 2))
     assert len(kept[0]([tensor(3, 4)])) == 2
-    with pytest.raises(crt.PyTreeValueError, match="another structure when it was traced once more"):
+    with pytest.raises(crt.PyTreeValueError, match="another structure when its runtime traced it once more"):
         kept[0]([tensor(3)])
     crt.compile(lambda x: (x, x.size, "text"))(tensor(1, 2))
     assert len(kept[1]([tensor(3, 4)])) == 1

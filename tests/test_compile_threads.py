@@ -172,3 +172,33 @@ def test_a_recording_is_that_of_its_thread_alone() -> None:
         assert ready.cache_info() == (1, 1, 64, 1)
         go_on.set()
         assert future.result(LONG) is X
+
+
+def test_a_step_in_a_pool_is_refused_at_the_line_that_waits_for_it() -> None:
+    """Nobody's line is in the threads of a pool: what they run is a compiled function."""
+    double = crt.compile(np.square)
+
+    @crt.compile
+    def step(x: Any) -> Any:
+        with ThreadPoolExecutor(1, thread_name_prefix="worker") as pool:
+            return list(pool.map(double, [x, x + 1]))  # this line
+
+    with pytest.raises(
+        crt.RecordingError, match="used in another thread, 'worker_0', and a graph runs in one"
+    ) as caught:
+        step(X)
+    assert f"at {__file__}:" in str(caught.value)
+    assert "# this line" in str(caught.value)
+    assert double(X).tolist() == (X * X).tolist()
+
+
+def test_compiled_functions_in_a_pool_while_another_one_is_recorded() -> None:
+    double = crt.compile(lambda x: x * 2)
+
+    @crt.compile
+    def step(x: Any) -> Any:
+        with ThreadPoolExecutor(2) as pool:
+            return x + sum(pool.map(double, [X, X + 1, X]))
+
+    assert step(X).tolist() == step(X).tolist() == (X + X * 6 + 2).tolist()
+    assert double.cache_info().currsize == 1

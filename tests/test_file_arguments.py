@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from helpers import run_python
 from tensor_files import names_in, same_tree
 
 import clika_pytree as cp
+from clika_pytree.runtimes.protocol import Runtime, TensorSpec
 
 STATE = {"a.w": np.ones(1), "a.lr": 0.5, "b": np.zeros(2), "a.n": None}
 TREE = {"layers": [{"w": np.ones(2), "b": None}, {"w": np.zeros(3), "b": 1}], "step": 3}
@@ -185,6 +187,7 @@ def test_a_difference_names_the_file_and_like(like, words, path):
         (np.zeros(2, "M8[D]"), "save w.view('int64')"),
         (np.zeros(2, "m8[s]"), "save w.view('int64')"),
         (np.zeros(2, "i4,f4"), "save each of its fields, or w.view('uint8')"),
+        (np.rec.array(np.zeros(2, "i4,f4")), "save each of its fields, or w.view('uint8')"),
         (np.array(["a"]), "keep the texts as str, which may be leaves"),
         (np.array([b"a"]), "keep them as bytes, which may be leaves"),
         (np.zeros(2, complex), "save w.view('float64'), or cast it to complex64"),
@@ -199,3 +202,63 @@ def test_a_dtype_that_no_file_has_and_the_way_out(array, way_out, path):
     if "view" in way_out:
         cp.save({"w": array.view(way_out.split("'")[1])}, path)
         assert cp.load(path)["w"].view(array.dtype).tobytes() == array.tobytes()
+
+
+# --- tensors without elements -----------------------------------------------------------------------------------------
+
+
+class Late:
+    """A runtime's tensor whose elements can't be had, which shows when they are asked for."""
+
+    dtype, shape = "float32", (2,)
+
+
+Late.__module__ = "late_tensors"
+
+
+class LateRuntime(Runtime):
+    name, modules = "late", ("late_tensors",)
+
+    def is_tensor_type(self, cls, /):
+        return cls is Late
+
+    def describe(self, x, /):
+        return TensorSpec(x.dtype, x.shape)
+
+
+@pytest.mark.parametrize("most", [None, 8], ids=["one file", "several"])
+@pytest.mark.parametrize(
+    ("tree", "where"),
+    [({"a": np.ones(1), "b": Late()}, "['b']"), ([np.ones(1), {"b.c": Late()}], "[1]['b.c']"), (Late(), "")],
+    ids=["dict", "tree", "root"],
+)
+def test_what_only_shows_when_it_is_written_leaves_nothing(tree, where, most, path, tmp_path):
+    cp.register_runtime(LateRuntime())
+    try:
+        words = f"can't write the tensor at {where or 'the root'}: the runtime 'late' can't hand out the elements"
+        with pytest.raises(cp.PyTreeTypeError, match=re.escape(words)) as caught:
+            cp.save(tree, path, max_shard_bytes=most)
+    finally:
+        cp.unregister_runtime("late")
+    assert caught.value.path == where
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("tree", [lambda x: {"a": np.ones(1), "b": x}, lambda x: [{"a": np.ones(1)}, x]])
+def test_what_has_no_elements_is_refused_before_anything_is_written(tree, path, tmp_path):
+    masked = np.ma.masked_array([1.0, 2.0], [0, 1])
+    with pytest.raises(
+        cp.PyTreeTypeError, match=r"is float64 with a mask, .* save numpy\.ma\.getmaskarray\(w\)"
+    ) as caught:
+        cp.save(tree(masked), path)
+    assert caught.value.path in ("['b']", "[1]")
+
+    @cp.compile
+    def keep(x):
+        cp.save(tree(x), path)
+
+    with pytest.raises(
+        cp.RecordingError, match=r"it stands for one inside keep\(\), .*test_file_arguments\.py:\d+\. Return"
+    ):
+        keep(np.ones(2))
+    assert not [*tmp_path.iterdir()]

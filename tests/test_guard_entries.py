@@ -17,7 +17,7 @@ def runtimes():
         yield
 
 
-A, B = array(2), array(2)
+A, B, C = array(2), array(2), array(3)
 
 
 def test_the_entry_used_longest_ago_goes_first() -> None:
@@ -95,7 +95,8 @@ def test_explanations_name_what_differs() -> None:
     ]
     assert explained(p, {"w": A, "c": 1}) == [
         ("x['b']", "a list of 2", None, "only_old"),
-        ("x['c']", None, "a leaf", "only_new"),
+        ("x['c']", None, "1", "only_new"),
+        ("x['w']", "float32[2, 3]", "float32[2]", "tensor"),
     ]
     assert explained({"a": A, "b": B}, {"b": A, "a": B}) == [("x", "'a', 'b'", "'b', 'a'", "order")]
     assert explained([A], (A,)) == [("x", "a list of 1", "a tuple of 1", "type")]
@@ -104,6 +105,31 @@ def test_explanations_name_what_differs() -> None:
         ("x", "float32[2, 3] in C order", "float32[2, 3] in F order", "tensor")
     ]
     assert explained(array(1), np.float32(1)) == [("x", "float32[1]", "float32[], a float32", "tensor")]
+
+
+def test_explanations_beside_another_structure_have_the_leaves_that_both_have() -> None:
+    first = {"a": [A, 1], "b": {"w": A, "k": 1}, "c": A, "d": 2, "e": "e", "f": None}
+    second = {"a": [C, 2, 3], "b": {"w": C, "k": 2}, "c": 4, "d": A, "e": [1], "f": None, "g": C}
+    assert explained(first, second) == [
+        ("x['g']", None, "float32[3]", "only_new"),
+        ("x['a']", "a list of 2", "a list of 3", "length"),
+        ("x['e']", "'e'", "a list of 1", "type"),
+        ("x['b']['w']", "float32[2]", "float32[3]", "tensor"),
+        ("x['b']['k']", "1", "2", "static"),
+        ("x['c']", "float32[2]", "4", "leaf"),
+        ("x['d']", "2", "float32[2]", "leaf"),
+    ]
+    assert explained([{"k": 1}, [1], 5], [{"k": 2}, (1,), [5]]) == [
+        ("x[1]", "a list of 1", "a tuple of 1", "type"),
+        ("x[2]", "5", "a list of 1", "type"),
+        ("x[0]['k']", "1", "2", "static"),
+    ]
+    assert explained([[5], 5], [5, [5]]) == [("x[0]", "a list of 1", "5", "type"), ("x[1]", "5", "a list of 1", "type")]
+    assert explained({"a": [1], "b": 2}, {"b": 3, "a": (1,)}) == [
+        ("x", "'a', 'b'", "'b', 'a'", "order"),
+        ("x['a']", "a list of 1", "a tuple of 1", "type"),
+        ("x['b']", "2", "3", "static"),
+    ]
 
 
 def test_an_explanation_names_the_attribute_that_changed() -> None:

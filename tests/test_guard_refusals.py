@@ -62,7 +62,10 @@ def test_g7_a_value_without_a_hash():
 
 
 def test_g7_what_is_used_up():
-    reason = f"which can't be a guard: it gives another item each time it is asked for one, {WAY_OUT}"
+    reason = (
+        "which can't be a guard: it gives another item each time it is asked for one, so a later call can't be held "
+        "against it. Pass a list or a tuple of its items"
+    )
     text = refused(lambda x, items: x + next(items), vector(), iter([1, 2]), error=cp.GuardError, path="items")
     assert text == f"items is a list_iterator, {reason}"
     for value in [(k for k in "ab"), enumerate("ab"), io.StringIO("ab"), map(len, "ab")]:

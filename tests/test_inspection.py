@@ -47,6 +47,47 @@ def test_a_table_with_totals() -> None:
     assert (row.shape, row.dtype, row.nbytes) == ((4, 8), "float32", 128)
 
 
+def encoder(layers: int) -> Any:
+    def dense(*shape: int) -> Any:
+        return {"weight": np.zeros(shape, np.float32), "bias": np.zeros(shape[0], np.float32)}
+
+    def layer() -> Any:
+        attention = {"self": {"query": dense(384, 384)}, "output": {"LayerNorm": dense(384)}}
+        return {"attention": attention, "intermediate": {"dense": dense(1536, 384)}}
+
+    return {"model": {"encoder": {"layer": [layer() for _ in range(layers)]}}}
+
+
+def test_long_paths_have_their_first_keys_on_lines_of_their_own() -> None:
+    summary = cp.tree_summary(encoder(6))
+    assert str(summary).splitlines() == [
+        "path                                   leaves  shape        dtype       bytes",
+        "['model']['encoder']['layer'][0…5]['attention']",
+        "          ['self']['query']['weight']       6  (384, 384)   float32   3.4 MiB",
+        "              ['bias']                      6  (384,)       float32   9.0 KiB",
+        "          ['output']",
+        "            ['LayerNorm']['weight']         6  (384,)       float32   9.0 KiB",
+        "              ['bias']                      6  (384,)       float32   9.0 KiB",
+        "        ['intermediate']",
+        "          ['dense']['weight']               6  (1536, 384)  float32  13.5 MiB",
+        "            ['bias']                        6  (1536,)      float32  36.0 KiB",
+        "36 leaves, 36 arrays of 4,439,808 elements, 16.9 MiB",
+        "the type is ndarray in every line",
+    ]
+    assert summary.rows[0].path == "['model']['encoder']['layer'][0…5]['attention']['self']['query']['weight']"
+
+
+@pytest.mark.parametrize("depth", [0, 1, 4, 9, 15])
+def test_a_table_is_as_wide_as_a_terminal(depth: int) -> None:
+    tree: Any = {"weight": np.zeros((1024, 1024), np.float32), "name": "w", "mask": None}
+    for level in range(depth):
+        tree = {f"layer_{level}_of_the_model": tree, "step": level}
+    text = str(cp.tree_summary({"a": tree, "b": tree}))
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("['weight']") == text.count("1024") // 2 == 2
+    assert text.count("step") == 2 * depth
+
+
 def test_siblings_are_folded_only_where_they_look_alike() -> None:
     tree = {"layers": model(5)["layers"], "two": [1, 2], "names": {"a": 1, "b": 2, "c": 3}, "point": Point(1, "x")}
     tree["layers"][2]["w"] = np.zeros((4, 9), np.float32)

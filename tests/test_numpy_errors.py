@@ -171,3 +171,39 @@ def test_an_exception_leaves_the_state_as_it_was() -> None:
     with pytest.raises(KeyError, match="from the function"):
         crt.compile(fails)(ONES)
     assert (np.geterr(), np.geterrcall()) == before
+
+
+def places(function: Callable[[Any], Any], x: Any) -> list[tuple[str, int, str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(x)
+    return [(warning.filename, warning.lineno, str(warning.message)) for warning in caught]
+
+
+def warning(x: Any) -> Any:
+    y = 1 / (x - x)
+    values, index = np.log(x - 2), np.array([0])
+    return y, values, np.mean(x[:0]), x.astype(complex).astype(float), x[index] / np.zeros(1)
+
+
+def test_warnings_of_the_first_call_name_the_line() -> None:
+    found = places(crt.compile(warning), ONES)
+    assert found == places(warning, ONES)
+    assert len({line for file, line, _ in found if file == __file__}) == 3
+
+
+def test_warnings_of_the_first_call_are_those_of_the_module() -> None:
+    """Filters and the memory of what was said go by the module whose line it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", module=__name__)
+        assert np.isinf(crt.compile(plain)(ZEROS)).all()
+
+
+def test_an_error_of_numpy_has_each_line_once_in_its_traceback() -> None:
+    def mismatched(x: Any) -> Any:
+        return np.add(x, np.ones(5))
+
+    with pytest.raises(ValueError, match="could not be broadcast") as caught:
+        crt.compile(mismatched)(ONES)
+    assert [entry.name for entry in caught.traceback if str(entry.path) == __file__].count("mismatched") == 1

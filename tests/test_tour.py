@@ -25,16 +25,16 @@ def rows(output: str) -> dict[str, str]:
     return {match[1]: match[2] for match in found if match}
 
 
-def succeed(folder: Path, *arguments: str, width: int = 200) -> dict[str, str]:
+def succeed(folder: Path, *arguments: str) -> dict[str, str]:
     done = run(folder, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("Everything said above was checked.\n")
-    assert max(map(len, done.stdout.splitlines())) <= width
+    assert max(map(len, done.stdout.splitlines())) <= 80
     return rows(done.stdout)
 
 
 def test_without_a_file(tmp_path):
-    steps = succeed(tmp_path, width=80)
+    steps = succeed(tmp_path)
     assert steps["weights"].startswith("a stand-in")
     assert steps["nest"].endswith(": wte, wpe, h, ln_f")
     assert steps["flatten"].startswith("148 leaves and a spec of 261 nodes")

@@ -35,6 +35,7 @@ def layer(tensors: list[Any]) -> list[Any]:
 
 X = np.arange(6, dtype="f4").reshape(2, 3)
 W = np.ones((3, 2), "f4")
+TABLE = np.full(2, 0.5, "f4")
 
 
 def check(graph: Any, x: Any = X, w: Any = W) -> None:
@@ -214,3 +215,44 @@ def test_a_compiled_function_and_a_trace_inside_one() -> None:
         return x + crt.trace(lambda xs: [xs[0] * 2], [W])(W)[0].sum()
 
     assert outer(X).tolist() == (X + 12).tolist()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_graph_called_inside_another_function_is_a_part_of_its_graph(dynamic: bool, tmp_path: Any) -> None:
+    def update(tensors: list[Any]) -> list[Any]:
+        x, w = tensors
+        with np.errstate(divide="ignore"):
+            y = np.tanh(x @ w) / x.shape[0]
+        y += TABLE
+        return [y, x, 2.5]
+
+    graph = crt.trace(update, [X, W], names=["x", "w"])
+    graph.save(tmp_path / "graph")
+    for held in (graph, Graph.load(tmp_path / "graph")):
+        compiled = crt.compile(lambda x, w, held=held: held(x * 2, w=w)[0] * 3, dynamic=dynamic)
+        outer = crt.trace(lambda xs, held=held: [xs[0], *held(*xs)[:1]], [X, W])
+        for x in (X, X + 1, np.ones((5, 3), "f4"), np.ones((40_000, 3), "f4")):
+            assert compiled(x, W).tobytes() == (graph(x * 2, W)[0] * 3).tobytes()
+            assert outer(x, W)[1].tobytes() == graph(x, W)[0].tobytes()
+        assert compiled.cache_info().currsize == (1 if dynamic else 3)
+
+
+def test_a_graph_called_inside_another_function_is_held_to_its_guards() -> None:
+    graph = crt.trace(lambda xs: [xs[0] + np.zeros(xs[0].shape[0])], [np.ones(3)], names=["x"])
+    compiled = crt.compile(lambda x: graph(x)[0] + 1, dynamic=True)
+    assert compiled(np.ones(3)).tolist() == [2, 2, 2]
+    with pytest.raises(crt.PyTreeValueError, match=r"x\.shape\[0\] as a number, which was 3 .* and is 2"):
+        compiled(np.ones(2))
+    with pytest.raises(crt.PyTreeTypeError, match="as x, got ndarray of float32"):
+        compiled(np.ones(3, "f4"))
+
+
+def test_a_trace_inside_a_compiled_function_takes_its_tensors_as_stand_ins() -> None:
+    @crt.compile(dynamic=True)
+    def step(x: Any) -> Any:
+        inner = crt.trace(lambda xs: [np.exp(xs[0]) * 2], [x])
+        return inner(x)[0] + inner(x + 1)[0]
+
+    for x in (X, X + 1, X[:1]):
+        assert step(x).tobytes() == (np.exp(x) * 2 + np.exp(x + 1) * 2).tobytes()
+    assert step.cache_info().currsize == 1

@@ -128,7 +128,7 @@ class Compiled(Dispatcher, Generic[P, R]):
 
     def _changes(self, call: GuardCall) -> tuple[Change, ...]:
         """How a call differs from the one that the closest graph was made for."""
-        return changes_from(self._cache.explain(call), call, self._cache.entries)
+        return changes_from(self._cache.explain(call), call)
 
     def _refused(self, call: GuardCall) -> MissError:
         name = self.__name__

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import gc
+import operator
 import sys
 import types
 from collections import Counter
 
+from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of
 
@@ -79,3 +81,25 @@ def held_elsewhere(leaves: list[Any]) -> list[Any]:
     counts = [sys.getrefcount(held) for held in objects]
     own = counts[0] - 1  # its name is a reference to the probe
     return [held for held, count in zip(objects[1:], counts[1:], strict=True) if count - own > inner[id(held)]]
+
+
+def without_sizes(value: Any) -> Any:
+    """The value with numbers in the place of what stands for sizes; itself where there is none."""
+    cls = class_of(value)
+    make: Any = cls
+    if id(cls) in PLAIN:
+        return value
+    if cls in (tuple, list, set, frozenset):
+        items: list[Any] = [*value]
+        plain = [without_sizes(item) for item in items]
+        return value if all(map(operator.is_, plain, items)) else make(plain)
+    if cls is dict:
+        keys, values = without_sizes([*value.keys()]), without_sizes([*value.values()])
+        same = all(map(operator.is_, (*keys, *values), (*value.keys(), *value.values())))
+        return value if same else dict(zip(keys, values, strict=True))
+    if cls is slice:
+        ends = (value.start, value.stop, value.step)
+        plain = [without_sizes(end) for end in ends]
+        return value if all(map(operator.is_, plain, ends)) else slice(*plain)
+    # A size says that it is a number, and gives it.
+    return value.__class__(value) if runtime_of(value) is not None and value.__class__ in (bool, int, float) else value

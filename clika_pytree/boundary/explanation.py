@@ -6,14 +6,11 @@ import re
 from typing import NamedTuple
 
 from clika_pytree.runtimes import runtime_of
-from clika_pytree.runtimes.answers import tensor_spec
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, leaf_text, shorten, shorten_middle, value_text
-
-from .flights import same_value
+from clika_pytree.wording import shorten, shorten_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from clika_pytree._native import GuardCall, GuardEntry
@@ -23,12 +20,9 @@ __all__: list[str] = []
 WIDTH = 80
 MOST_LINES = 20
 LEAST_VALUES = 30  # characters for the old and the new value
-LEAF = "a leaf"
 # How a line goes on after the path, where not with `was`.
 WORDS = {"context": ": its static part was ", "order": ": the keys were in the order "}
 NUMBERED = re.compile(r"\bx(\d+)(?=\.shape\b)")
-FACTS = re.compile(r"(\w+)\[([^\]]*)\]")
-STRUCTURAL = ("type", "length", "only_old", "only_new", "order", "context")
 SIZES = re.compile(r"\[([^\]]*)\]")
 
 
@@ -67,7 +61,7 @@ class Change(NamedTuple):
         return f"{where}{was}{old}, now {new}"
 
 
-def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], list[GuardEntry]]) -> tuple[Change, ...]:
+def changes_from(found: Iterable[Any], call: GuardCall) -> tuple[Change, ...]:
     """What `GuardCache.explain` found for a call."""
     changes = [Change(*difference) for difference in found]
     if any(change.old == change.new for change in changes):
@@ -78,14 +72,6 @@ def changes_from(found: Iterable[Any], call: GuardCall, entries: Callable[[], li
             change._replace(path=with_names(change.path, tensors)) if change.kind == "condition" else change
             for change in changes
         ]
-    # Where structures differ, the cache has looked at no leaves. It has compared with the entry used last.
-    known = entries() if any(change.kind in STRUCTURAL for change in changes) else []
-    for entry in known[:1]:  # another thread may have cleared them
-        old, new = leaf_texts(entry), dict(zip(call.names, call.leaves, strict=True))
-        changes = [c._replace(new=leaf_text(new[c.path])) if c.new == LEAF and c.path in new else c for c in changes]
-        changes = [c._replace(old=old[c.path]) if c.old == LEAF and c.path in old else c for c in changes]
-        rebuilt = tuple(change.path for change in changes if change.kind in ("type", "length"))
-        changes += [change for change in leaf_changes(entry, old, call) if not is_below(change.path, rebuilt)]
     return tuple(changes)
 
 
@@ -96,46 +82,6 @@ def described_otherwise(change: Change, call: GuardCall) -> Change:
         if described_by:
             return change._replace(new=f"{change.new} with another {described_by[0]}")
     return change
-
-
-def leaf_changes(entry: GuardEntry, texts: dict[str, str], call: GuardCall) -> Iterator[Change]:
-    """The leaves that an entry and a call both have, and that differ. No `==` of a class of the user's is asked."""
-    statics = iter(entry.statics)
-    program = entry.value
-    old = {
-        name: None if is_tensor else [next(statics)]
-        for name, is_tensor in zip(program.names, program.mask, strict=True)
-    }
-    for name, leaf, is_tensor in zip(call.names, call.leaves, call.mask, strict=True):
-        if name not in old:
-            continue
-        value = old[name]
-        if value is None and is_tensor:
-            runtime = runtime_of(leaf)
-            found = "" if runtime is None else str(tensor_spec(runtime, leaf))
-            if differ_in_facts(texts[name], found):
-                yield Change(name, texts[name], found, "tensor")
-        elif value is None or is_tensor:
-            yield Change(name, texts[name], leaf_text(leaf), "leaf")
-        elif class_of(leaf) is not class_of(value[0]) or (
-            id(class_of(leaf)) in PLAIN and not same_value(leaf, value[0])
-        ):
-            yield Change(name, texts[name], value_text(leaf), "static")
-
-
-def differ_in_facts(old: str, new: str) -> bool:
-    """Whether `float32[*, 3]` does not stand for a tensor like `float32[2, 4]`."""
-    facts = [FACTS.match(text) for text in (old, new)]
-    if facts[0] is None or facts[1] is None:
-        return False  # any tensor of its class will do
-    (dtype, sizes), (other, others) = facts[0].groups(), facts[1].groups()
-    pairs = list(zip(sizes.split(", "), others.split(", "), strict=False))
-    same_axes = len(sizes.split(", ")) == len(others.split(", "))
-    return not (dtype == other and same_axes and all(size in ("*", found) for size, found in pairs))
-
-
-def is_below(path: str, parents: tuple[str, ...]) -> bool:
-    return any(path == parent or path.startswith((f"{parent}[", f"{parent}.")) for parent in parents)
 
 
 def leaf_texts(entry: GuardEntry) -> dict[str, str]:

@@ -6,17 +6,25 @@ import operator
 from time import perf_counter
 from typing import cast
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError, Replay, dict_insertion_ordered, keystr, tree_flatten
+from clika_pytree._native import (
+    PyTreeTypeError,
+    PyTreeValueError,
+    Replay,
+    dict_insertion_ordered,
+    has_tensors,
+    keystr,
+    tensor_parts,
+    tree_flatten,
+)
 from clika_pytree.registration import with_article
 from clika_pytree.runtimes import runtime_of
 from clika_pytree.runtimes.answers import check_count, compiled_by
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, short_name, shorten, value_text
+from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten, value_text
 
-from .constants import Constants
+from .constants import Constants, without_sizes
 from .explanation import tensor_names
 from .flights import same_value
-from .holders import has_tensor, parts_with_tensors, without_sizes
 from .state import Inside
 
 if TYPE_CHECKING:
@@ -98,7 +106,7 @@ class Outputs:
         load, (state, *rest) = cast("tuple[Any, tuple[Any, ...]]", spec.__reduce_ex__(4))
         *head, values, last = state
         plain = tuple(map(without_sizes, values))
-        if any(map(has_tensor, plain)):
+        if any(has_tensors(value, self.namespace) for value in plain):
             raise self.misplaced(spec)
         if all(map(operator.is_, plain, values)):
             return spec
@@ -108,7 +116,7 @@ class Outputs:
         agenda = [(spec, 0, 0)]
         while True:
             node, depth, first = agenda.pop()
-            if has_tensor(node.context):
+            if has_tensors(node.context, self.namespace):
                 break
             for child in node.children():
                 agenda.append((child, depth + 1, first))
@@ -126,17 +134,18 @@ class Outputs:
     def another(self, how: str, what: str) -> PyTreeValueError:
         """The error where a runtime traces once more, and the results are others."""
         return PyTreeValueError(
-            f"{self.name}() returned a result {how} when it was traced once more for other sizes: {what}. Return the "
-            "same for all sizes, or make what decides it an argument that is no tensor"
+            f"{self.name}() returned a result {how} when its runtime traced it once more, for other sizes or because "
+            f"something else had changed that the runtime looks at: {what}. Return the same each time, or make what "
+            "decides it an argument that is no tensor"
         )
 
     def check_constant(self, leaf: Any, spec: TreeSpec, place: int) -> None:
         """Refuse a leaf that would be one object for all calls and should not be."""
-        inside = parts_with_tensors(leaf)
+        inside = tensor_parts(leaf, self.namespace)
         if inside:
             why = (
-                f"whose class is not registered, so it counts as one leaf, but it holds tensors: {', '.join(inside)}. "
-                "Register the class, so that they are results"
+                "whose class is not registered, so it counts as one leaf, but it holds tensors: "
+                f"{listed(inside, len(inside))}. Register the class, so that they are results"
             )
         elif hasattr(class_of(leaf), "__next__") or hasattr(class_of(leaf), "__await__"):
             why = "which can be used up, and a graph would hand out the same one at each call; return a list or a tuple"

@@ -42,14 +42,19 @@ class SummaryRow:
         nbytes = "" if self.nbytes is None else bytes_text(self.count * self.nbytes)
         return (self.path or "the root", f"{self.count:,}", self.type, shape, self.dtype or "", nbytes)
 
-    def indented(self, above: SummaryRow) -> str:
-        """The path without the keys that it shares with the row above; each is two columns."""
+    def indented(self, above: SummaryRow | None, room: int | None = None) -> list[str]:
+        """The path without the keys that it shares with the row above; each is two columns.
+
+        Where it is longer than there is room, its first keys are lines before it.
+        """
         shared = 0
-        for own, other in zip(self._keys[:-1], above._keys, strict=False):
+        for own, other in zip(self._keys[:-1], above._keys if above is not None else (), strict=False):
             if own != other or own.startswith("…"):
                 break
             shared += 1
-        return "  " * shared + "".join(self._keys[shared:]) if shared else self.path or "the root"
+        if not self._keys:
+            return ["the root"]
+        return broken(shared, self._keys[shared:], room)
 
     def __repr__(self) -> str:
         shown = (f"{name}={getattr(self, name)!r}" for name in ("path", "count", "type", "shape", "dtype", "nbytes"))
@@ -60,7 +65,8 @@ class TreeSummary:
     """What is in a tree; printed, it is a table, in a notebook too.
 
     Where the lines would be longer than 80 characters, a path is written without the keys that it shares with the line
-    above it, two columns for each, and the type is left out where it is the same in all lines.
+    above it, two columns for each, the type is left out where it is the same in all lines, and the first keys of a path
+    that is still too long have a line of their own.
 
     Attributes:
         rows: The lines of the table.
@@ -97,20 +103,28 @@ class TreeSummary:
         if not self.rows:
             return "\n".join(self._totals())
         cells, note = self._cells(), []
-        lines = aligned(cells)
-        if max(map(len, lines)) > WIDTH:
-            above = zip(self.rows[1:], self.rows, strict=False)
-            paths = [*(line[0] for line in cells[:2]), *(row.indented(other) for row, other in above)]
-            cells = [(path, *rest) for path, (_, *rest) in zip(paths, cells, strict=True)]
-            lines = aligned(cells)
+        if too_wide(aligned(cells)):
+            cells = self._with_paths(cells)
         types = {row.type for row in self.rows}
-        if max(map(len, lines)) > WIDTH and len(types) == 1:
+        if too_wide(aligned(cells)) and len(types) == 1:
             cells = [(*line[:2], *line[3:]) for line in cells]
-            lines = aligned(cells)
             note = [f"the type is {types.pop()} in every line"]
-        if max(map(len, lines)) > WIDTH:
+        if too_wide(aligned(cells)):
+            rest = max(map(len, aligned([line[1:] for line in cells])))
+            cells = self._with_paths(cells, WIDTH - rest - 2)
+        lines = aligned(cells)
+        if too_wide(lines):
             lines = aligned(cells, gap=" ")
         return "\n".join([*lines, *self._totals(), *note])
+
+    def _with_paths(self, cells: list[tuple[str, ...]], room: int | None = None) -> list[tuple[str, ...]]:
+        """The table with paths that begin below those above them; what is broken off of one is a line of one cell."""
+        head, *lines = cells
+        found = [head]
+        for row, above, line in zip(self.rows, (None, *self.rows), lines, strict=False):
+            *begun, path = row.indented(above, room)
+            found += [*((text,) for text in begun), (path, *line[1:])]
+        return found
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -147,12 +161,25 @@ class Totals:
         self.nbytes += nbytes or 0
 
 
+def too_wide(lines: Sequence[str]) -> bool:
+    return max(map(len, lines)) > WIDTH
+
+
+def broken(shared: int, keys: tuple[str, ...], room: int | None) -> list[str]:
+    """The keys below so many others as one text, or as several: the last is no longer than there is room, if it can."""
+    for first in range(len(keys)):
+        text = "  " * (shared + first) + "".join(keys[first:])
+        if room is None or len(text) <= room or first == len(keys) - 1:
+            return [*broken(shared, keys[:first], WIDTH), text]
+    return []
+
+
 def aligned(cells: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
-    """The lines of a table whose first line has the names of the columns."""
+    """The lines of a table whose first line has the names of the columns. A line of one cell takes all the room."""
     sides = [str.rjust if name in TO_THE_RIGHT else str.ljust for name in cells[0]]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*(line for line in cells if len(line) > 1), strict=True)]
     return [
-        gap.join(side(text, width) for text, width, side in zip(line, widths, sides, strict=True)).rstrip()
+        gap.join(side(text, width) for text, width, side in zip(line, widths, sides, strict=False)).rstrip()
         for line in cells
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BITS", "FILE_DTYPES", "NAMES", "PACKED", "why_not"]
+__all__ = ["BITS", "FILE_DTYPES", "MASKED", "NAMES", "PACKED", "why_not"]
 
 # By the name that numpy, ml_dtypes and JAX have for them; PyTorch's differs for one.
 FILE_DTYPES = {
@@ -34,6 +34,8 @@ _ODD_BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "BF16": 16}
 BITS = {code: _ODD_BITS.get(code) or int(code[1:].partition("_")[0]) for code in NAMES}
 # Elements of these are put together in a file, and no library has them so in memory.
 PACKED = ("F4", "F6_E2M3", "F6_E3M2")
+# What follows the name of a dtype of arrays some of whose elements count as missing.
+MASKED = " with a mask"
 WAYS_OUT = {
     "complex128": "save w.view('float64'), or cast it to complex64",
     "longdouble": "cast it to float64",
@@ -44,6 +46,7 @@ WAYS_OUT = {
     "StringDType": "keep the texts as str, which may be leaves",
     "datetime": "save w.view('int64')",
     "timedelta": "save w.view('int64')",
+    "record": "save each of its fields, or w.view('uint8')",
     "void": "save each of its fields, or w.view('uint8')",
 }
 
@@ -55,4 +58,6 @@ def why_not(dtype: str) -> str | None:
     name = NAMES.get(dtype, dtype)
     family = name.partition("[")[0].rstrip("0123456789")
     way_out = WAYS_OUT.get(name) or WAYS_OUT.get(family) or "cast it to one that the format has"
+    if name.endswith(MASKED):
+        way_out = "save numpy.ma.getmaskarray(w) and w.filled(...)"
     return f"its dtype is {name}, which a safetensors file can't hold; {way_out}"

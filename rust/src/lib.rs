@@ -48,7 +48,8 @@ mod _native {
     use crate::files::{ArrayFacts, FileWriter, MappedFile, TensorFile, array_facts, encode_header};
     #[pymodule_export]
     use crate::guards::{
-        Call, Dispatcher, GuardCache, GuardEntry, Replay, forget_runtimes, runtime_of, set_runtime_resolver,
+        Call, Dispatcher, GuardCache, GuardEntry, Replay, forget_runtimes, has_tensors, runtime_of,
+        set_runtime_resolver, tensor_parts,
     };
     #[pymodule_export]
     use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey};

@@ -18,8 +18,10 @@ from clika_pytree._native import (
     runtime_of,
     tree_flatten,
 )
+from clika_pytree.boundary.state import traced_name, user_place
 from clika_pytree.registration import with_article
 from clika_pytree.runtimes.file_dtypes import BITS, why_not
+from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, place, short_name
 
@@ -47,10 +49,15 @@ MOST_COPIED = 32 << 20
 
 
 class Plan:
-    """The tensors of a file in their order, and its metadata."""
+    """The tensors of a file in their order, and its metadata.
 
-    def __init__(self, tensors: list[Tensor], metadata: dict[str, str]) -> None:
-        self.tensors, self.metadata = tensors, metadata
+    `is_dict` says that they are named by the keys of a flat dict, and not by the texts of key paths.
+    """
+
+    is_dict = False
+
+    def __init__(self, tensors: list[Tensor], metadata: dict[str, str], *, is_dict: bool) -> None:
+        self.tensors, self.metadata, self.is_dict = tensors, metadata, is_dict
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -76,12 +83,10 @@ class Plan:
                 try:
                     host = runtime.to_host(tensor)
                 except (PyTreeTypeError, PyTreeValueError) as error:
-                    raise type(error)(f"save() can't write the tensor {name!r}: {error}") from None
+                    raise self.refused(name, type(error), str(error)) from None
                 if host.dtype != code or tuple(host.shape) != tuple(shape):
-                    raise PyTreeValueError(
-                        f"save() found another dtype or shape in the tensor {name!r} than before: "
-                        "it was changed meanwhile"
-                    )
+                    why = "it has another dtype or shape than before, as it was changed meanwhile"
+                    raise self.refused(name, PyTreeValueError, why)
                 parts.append(host.buffer)
                 if host.buffer is not tensor:
                     copied += getattr(host.buffer, "nbytes", 0)
@@ -90,6 +95,12 @@ class Plan:
                 parts, copied = [], 0
         if parts:
             yield parts
+
+    def refused(self, name: str, error: Any, why: str) -> Any:
+        path = str(MappingKey(name)) if self.is_dict else "" if name == ROOT else name
+        refusal = error(f"save() can't write the tensor {f'at {path}' if path else 'at the root'}: {why}")
+        refusal.path = path
+        return refusal
 
 
 class ReadyPlan(Plan):
@@ -139,7 +150,7 @@ def plan_of(obj: Any, namespace: Namespace) -> Plan:
     names = leaf_names(spec)
     for index in tensors:
         leaves.add(index, names[index] or ROOT)
-    return Plan(leaves.tensors, {KEY: tree_text(spec, values, ties), **FORMAT})
+    return Plan(leaves.tensors, {KEY: tree_text(spec, values, ties), **FORMAT}, is_dict=False)
 
 
 def flat_items(obj: Any, namespace: Namespace) -> dict[str, Any] | None:
@@ -174,7 +185,8 @@ def plan_of_dict(items: dict[str, Any]) -> Plan:
         if first != index:
             ties.append((key, keys[first]))
         leaves.add(index, key)
-    return Plan(leaves.tensors, {KEY: dict_text(values, ties), **FORMAT} if values or ties else {})
+    metadata = {KEY: dict_text(values, ties), **FORMAT} if values or ties else {}
+    return Plan(leaves.tensors, metadata, is_dict=True)
 
 
 class Leaves:
@@ -210,6 +222,8 @@ class Leaves:
                 f"it is {name}, neither a tensor nor a plain value (None, bool, int, float, complex, str, bytes); take "
                 "it out of the tree, or register its class as a node",
             )
+        if runtime.is_traced([leaf]):
+            raise self.without_elements(index)
         first = self.objects.setdefault(id(leaf), index)
         if first != index:
             return first
@@ -235,6 +249,16 @@ class Leaves:
             raise self.refused(index, PyTreeValueError, why)
         self.names.add(name)
         self.tensors.append((name, code, shape, leaf, runtime))
+
+    def without_elements(self, index: int) -> Any:
+        inside = traced_name() or "a function"
+        return self.refused(
+            index,
+            RecordingError,
+            f"it stands for one inside {inside}, which is being compiled or traced, and has no elements there, at "
+            f"{user_place()}. Return it, and save the result",
+            "tensor",
+        )
 
     def refused(self, index: int, error: Any, why: str, what: str = "leaf") -> Any:
         path = self.path(index)

@@ -162,7 +162,7 @@ def write_all(
     for number, tensors in enumerate(groups, 1):
         file = f"{stem_of(target)}-{token}-{number:05}-of-{len(groups):05}{FILE}"
         written.append(file)
-        write_file(file, shown(file), Plan(tensors, FORMAT), fsync, report)
+        write_file(file, shown(file), Plan(tensors, FORMAT, is_dict=plan.is_dict), fsync, report)
         places |= dict.fromkeys((tensor[0] for tensor in tensors), os.path.basename(file))
     document = {"metadata": {**plan.metadata, "total_size": plan.nbytes}, "weight_map": places}
     content = json.dumps(document, indent=2).encode()

@@ -15,7 +15,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
 from .kinds import is_a
-from .refusals import quoted_place, user_line
+from .lines import quoted_place, user_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -100,13 +100,12 @@ class Reader:
             raise ValueError(f"it calls {name!r:.60}, which is no function that a graph can call")
         if not args or (kind in COUNTS and len(args) != COUNTS[kind]):
             raise ValueError(f"it calls {name!r:.60} with {len(args)} arguments")
-        op = Op(kind, name, call, args, kwargs)
+        file, line = checked(entry.get("line"), list)
+        op = Op(kind, name, call, args, kwargs, (checked(file, str), checked(line, int)))
         op.fresh = checked(entry.get("fresh"), bool)
         op.errors = {key: checked(how, str) for key, how in checked(entry.get("errors"), dict).items()}
         if not (op.errors.keys() <= ERRORS and {*op.errors.values()} <= {"ignore", "warn", "raise", "print"}):
             raise ValueError(f"it handles errors by {op.errors}")
-        file, line = checked(entry.get("line"), list)
-        op.line = (checked(file, str), checked(line, int))
         op.writes = [self.node(node) for node in checked(entry.get("writes"), list)]
         op.made = self.results(op, entry.get("made"))
         self.tape.connect(op)

@@ -9,8 +9,8 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
 from .kinds import is_a
+from .lines import place_text
 from .lookup import path_of
-from .refusals import place_text
 from .sizes import Dim, Term
 from .tape import CONSTANT, INPUT, Node, SizeTerm
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .refusals import OWN
+from .lines import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import keyword
 import linecache
 import re
@@ -14,6 +15,7 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import counted
 
 from .dims import layout_class
+from .lines import GRAPH
 from .needed import needed_ops
 from .sizes import Size, size_text
 from .source import Source
@@ -43,6 +45,10 @@ class Fact:
             and tensor.ndim == self.ndim
             and (self.layout is None or layout_class(tensor) == self.layout)
         )
+
+    def is_for(self, tensor: Any) -> bool:
+        """Whether it would hold of an array of any layout, or of what stands for one."""
+        return tensor.__class__ is self.type and tensor.dtype == self.dtype and tensor.ndim == self.ndim
 
     def __repr__(self) -> str:
         layout = f", layout {self.layout}" if self.layout else ""
@@ -132,16 +138,18 @@ class Graph:
         facts = {index: Fact(tape.inputs[index], "C" if index in guarded else None) for index in sorted(tape.used)}
         sizes = tape.forced if tape.dynamic else all_sizes(tape)
         self.guards = Guards(facts, sizes, [Condition(e, value) for e, value in tape.conditions], tape.places)
-        self.run: Callable[[Sequence[Any]], list[Any]] = self._compiled(source.names)
-
-    def _compiled(self, names: dict[str, Any]) -> Any:
-        """The generated function; its source is where a traceback looks for it."""
-        file = f"<graph {id(self):x}>"
-        space = {"np": np, **names}
-        exec(compile(self._text, file, "exec"), space)
+        file = f"{GRAPH}{id(self):x}>"  # where a traceback looks for the source
         linecache.cache[file] = (len(self._text), None, self._text.splitlines(True), file)
         weakref.finalize(self, linecache.cache.pop, file, None).atexit = False
-        return space["graph"]
+        self.run: Callable[[Sequence[Any]], list[Any]] = made_function(source, file)
+
+    @functools.cached_property
+    def run_as_part(self) -> Callable[[Sequence[Any]], list[Any]]:
+        """What does the same over stand-ins of another recording, of which it becomes a part."""
+        run: Callable[[Sequence[Any]], list[Any]] = made_function(
+            Source(self, self.layouts, fused=False), f"{GRAPH}as a part>"
+        )
+        return run
 
     def text(self) -> str:
         """The source of the function that runs."""
@@ -150,6 +158,13 @@ class Graph:
     def __repr__(self) -> str:
         inputs, operations = counted(len(self.inputs), "input"), counted(len(self.nodes), "operation")
         return f"<graph of {inputs}, {operations}, {counted(len(self.outputs), 'result')}>"
+
+
+def made_function(source: Source, file: str) -> Any:
+    """The function that a generated source defines."""
+    space = {"np": np, **source.names}
+    exec(compile(source.text(), file, "exec"), space)
+    return space["graph"]
 
 
 def all_sizes(tape: Tape) -> dict[tuple[int, int], int]:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
-from clika_pytree.runtimes.file_dtypes import FILE_DTYPES, NAMES, PACKED
+from clika_pytree.runtimes.file_dtypes import FILE_DTYPES, MASKED, NAMES, PACKED
 from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
@@ -40,6 +40,8 @@ def stored_as(x: Any) -> tuple[str, tuple[int, ...]]:
     dtype: Any = x.dtype
     name: str = dtype.name
     code = FILE_DTYPES.get(name)
+    if is_a(x, np.ma.MaskedArray):
+        return name + MASKED, x.shape
     if code is None:
         return name, x.shape
     if dtype not in READY and code not in PACKED and dtype.isnative and sys.byteorder == "little":

@@ -16,8 +16,8 @@ from clika_pytree.wording import class_of, short_name
 
 from .array import Recorded
 from .kinds import is_a
+from .lines import quoted_place
 from .randomness import is_alone
-from .refusals import quoted_place
 from .sizes import Size
 
 if TYPE_CHECKING:

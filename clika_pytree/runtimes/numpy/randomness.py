@@ -20,8 +20,8 @@ from clika_pytree.wording import class_of, short_name
 
 from .entropy import drawn_from_the_system
 from .kinds import is_a
+from .lines import place_text, quoted_place, user_line
 from .reach import Search
-from .refusals import place_text, quoted_place, user_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import inspect
-import linecache
-import os
 import reprlib
 import threading
 
 import numpy as np
 
-import clika_pytree
 from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import shorten
 
 from .kinds import is_a
+from .lines import OWN, quoted_place, user_line
 
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
 __all__: list[str] = []
-
-# The folders of this package and of numpy.
-OWN = tuple(os.path.dirname(os.path.abspath(str(module.__file__))) + os.sep for module in (clika_pytree, np))
-
 
 _noted = threading.local()
 
@@ -45,14 +38,6 @@ class Refusals:
             raise first.with_traceback(None)
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame that is neither ours nor numpy's."""
-    frame: FrameType | None = inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(OWN):
-        frame = frame.f_back
-    return frame
-
-
 def is_own_caller() -> bool:
     """Whether the method that asks was called by this package, as its messages do."""
     frame: FrameType | None = inspect.currentframe()
@@ -63,31 +48,9 @@ def is_own_caller() -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(OWN)
 
 
-def user_line() -> tuple[str, int]:
-    frame = user_frame()
-    return ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def place_text(file: str, line: int) -> str:
-    """`model.py:12`, for a comment."""
-    return printable(f"{os.path.basename(file)}:{line}")
-
-
-def printable(text: str) -> str:
-    """The text on one line."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def quoted_place(file: str, line: int) -> str:
-    """The place, and the source that stands there on a line of its own."""
-    source = linecache.getline(file, line).strip()
-    return f"{file}:{line}:\n    {shorten(source)}\n" if source else f"{file}:{line}: "
-
-
-def refusal(what: str, advice: str) -> RecordingError:
+def refusal(what: str, advice: str, line: tuple[str, int] | None = None) -> RecordingError:
     """The error, with the place of the user's code that asked."""
-    file, line = user_line()
-    error = RecordingError(f"{what}, at {quoted_place(file, line)}{advice}")
+    error = RecordingError(f"{what}, at {quoted_place(*(line or user_line()))}{advice}")
     if getattr(_noted, "first", None) is None:
         _noted.first = error
     return error

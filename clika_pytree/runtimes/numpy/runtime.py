@@ -105,5 +105,8 @@ class RecordedRuntime(NumpyRuntime):
     def is_tensor_type(self, cls: type[Any], /) -> bool:
         return cls in (Recorded, Size)
 
+    def is_traced(self, tensors: Sequence[Any], /) -> bool:
+        return True
+
 
 runtime, recorded = NumpyRuntime(), RecordedRuntime()

@@ -10,7 +10,7 @@ from .blocks import Block, rows
 from .dims import in_rows
 from .errors import Collected
 from .fusion import Analysis, ufunc_args, ufunc_of
-from .refusals import place_text, printable
+from .lines import place_text, printable
 from .scratch import give, take
 from .sizes import size_text
 from .tape import INPUT, Node
@@ -210,33 +210,36 @@ def elementwise_text(words: Words, op: Op, out: str) -> str:
 
 
 class Source:
-    """The module's text, the objects it speaks of, and the inputs whose layout it relies on."""
+    """The module's text, the objects it speaks of, and the inputs whose layout it relies on.
 
-    def __init__(self, graph: Graph, layouts: list[str]) -> None:
+    Without `fused` it is the plain calls alone, which are right for what stands for arrays, too.
+    """
+
+    def __init__(self, graph: Graph, layouts: list[str], *, fused: bool = True) -> None:
         space = Namespace(node.name for node in graph.inputs)
         analysis = Analysis(graph.nodes, graph.outputs, graph.inputs, layouts)
         arguments = ", ".join(node.name for node in graph.inputs)
         plain = Writer(analysis, space, reuse=False)
         decided, test = analysis.decision()
-        fused = Writer(analysis, space, reuse=True, decided=decided)
+        better = Writer(analysis, space, reuse=fused, decided=decided)
         plain.write()
-        fused.write()
+        better.write()
         # The plain calls are for what needs no memory, and for other sizes than those that were assumed.
         plainly = [] if test is None else [f"{test[0].name}.size < {test[1]}"]
         plainly += [
             " != ".join(size_text(side, lambda node: node.name) for side in pair) for pair in analysis.assumed.needed
         ]
-        self.needs_layout = fused.rests
-        if graph.names is not None and fused.rests:
-            plainly.append(f"not in_rows({', '.join(graph.inputs[index].name for index in sorted(fused.rests))})")
+        self.needs_layout = better.rests
+        if graph.names is not None and better.rests:
+            plainly.append(f"not in_rows({', '.join(graph.inputs[index].name for index in sorted(better.rests))})")
         self.outputs = graph.names.outputs if graph.names is not None else None
         self.parts: list[str] = []
         unpack = [f"    {arguments}{',' * (len(graph.inputs) == 1)} = tensors"] if graph.inputs else []
-        if fused.better:
+        if better.better:
             guard = [f"    if {' or '.join(plainly)}:", f"        return plain({arguments})"] if plainly else []
-            self.add("graph", "tensors", unpack + guard, fused, graph.outputs)
-        if plainly or not fused.better:
-            if fused.better:
+            self.add("graph", "tensors", unpack + guard, better, graph.outputs)
+        if plainly or not better.better:
+            if better.better:
                 self.add("plain", arguments, [], plain, graph.outputs)
             else:
                 self.add("graph", "tensors", unpack, plain, graph.outputs)

@@ -10,11 +10,12 @@ from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, shorten
 
-from .array import Recorded
+from .array import MethodCall, Recorded
 from .captured import Captured
 from .kinds import is_a
 from .leaks import has_stand_in
-from .refusals import needs_value, place_text, quoted_place, refusal, user_line
+from .lines import caller_at, line_here_or_in, line_of, place_text, quoted_place, user_frame, user_line, without_caller
+from .refusals import needs_value, refusal
 from .sizes import Dim, Size, dims_in
 
 if TYPE_CHECKING:
@@ -93,13 +94,14 @@ class Op:
 
     __slots__ = ("args", "call", "errors", "fresh", "kind", "kwargs", "line", "made", "name", "outputs", "writes")
 
-    def __init__(self, kind: str, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.kind, self.name, self.call, self.args, self.kwargs = kind, name, call, args, kwargs
+    def __init__(
+        self, kind: str, name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], line: tuple[str, int]
+    ) -> None:
+        self.kind, self.name, self.call, self.args, self.kwargs, self.line = kind, name, call, args, kwargs, line
         self.outputs: list[Node] = []
         self.made: Any = None  # the outputs in the shape of the result: a node, or lists and tuples of nodes
         self.writes: list[Node] = []
         self.fresh = False
-        self.line = user_line()
         self.errors: dict[str, str] = {}  # what the function says with np.errstate at that place
 
 
@@ -168,8 +170,10 @@ class Tape:
             )
         if threading.get_ident() != self.thread:
             self.elsewhere = refusal(
-                "A tensor of a recorded function was used in another thread, and a graph runs in one",
+                f"A tensor of a recorded function was used in another thread, {threading.current_thread().name!r}, and "
+                "a graph runs in one",
                 "do this step in the function's own thread, or leave it out of the compiled function",
+                line_here_or_in(self.thread),
             )
             raise self.elsewhere
 
@@ -298,10 +302,11 @@ class Tape:
             self.refuse_captured(target, f"{name}")
         if self.watch is not None:
             self.watch.look()
-        op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs))
+        frame = user_frame()
+        op = Op(kind, name, call, tuple(self.term(arg) for arg in args), self.term(kwargs), line_of(frame))
         if self.errors is not None:
             op.errors = self.errors.said()
-        result = self.run(op, call, real(args), real(kwargs))
+        result = self.run(op, caller_at(frame), *function_of(call, real(args)), real(kwargs))
         op.writes = [target.traced_node for target in writes]
         for target in writes:
             if any(node.root() is target.traced_node.root() for node in self.inputs):
@@ -317,18 +322,19 @@ class Tape:
         self.connect(op)
         return wrapped
 
-    def run(self, op: Op, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self, op: Op, caller: Callable[..., Any], *given: Any) -> Any:
         """Call it, and remember an error that another call need not give: if the function goes on, it has branched."""
         self.running = op.name
         try:
             if self.errors is None:
-                return call(*args, **kwargs)
+                return caller(*given)
             with self.errors.as_outside(op.errors):
-                return call(*args, **kwargs)
-        except (TypeError, AXIS_ERROR):  # a matter of dtypes and numbers of axes, which are guards
-            raise
+                return caller(*given)
         except Exception as error:
-            self.failed = self.failed or (op, f"{type(error).__name__} ({shorten(str(error))})")
+            without_caller(error)
+            # Some are a matter of dtypes and numbers of axes, which are guards.
+            if not isinstance(error, (TypeError, AXIS_ERROR)):
+                self.failed = self.failed or (op, f"{type(error).__name__} ({shorten(str(error))})")
             raise
         finally:
             self.running = ""
@@ -374,6 +380,11 @@ class Tape:
             cls = class_of(result)
             return tuple(made), tuple(wrapped) if cls is tuple else cls(*wrapped)
         raise needs_value(f"{op.name}, whose result is a Python {type(result).__name__},")
+
+
+def function_of(call: Any, args: Any) -> tuple[Any, Any]:
+    """What is called, and with what: a method without a frame of ours around it."""
+    return (getattr(args[0], call.name), args[1:]) if type(call) is MethodCall else (call, args)
 
 
 def real(value: Any) -> Any:

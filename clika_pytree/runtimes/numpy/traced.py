@@ -9,6 +9,7 @@ from clika_pytree.runtimes.protocol import TensorSpec
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, counted, short_name
 
+from .array import Recorded
 from .graph import Names, unnamed
 from .kinds import is_a
 from .recording import record
@@ -36,33 +37,37 @@ class TracedGraph:
     def run(self, tensors: Sequence[Any], /) -> list[Any]:
         """The results for these tensors."""
         if len(tensors) != len(self.inputs) or not self.graph.guards.hold(tensors):
-            raise self.refusal(tensors)
+            self.check(tensors)
+            return self.graph.run_as_part(tensors)  # some stand for arrays of the function that is recorded now
         return self.graph.run(tensors)
 
-    def refusal(self, tensors: Sequence[Any]) -> PyTreeTypeError | PyTreeValueError:
+    def check(self, tensors: Sequence[Any]) -> None:
+        """Refuse tensors that the graph is not for."""
         guards, names = self.graph.guards, self.inputs
         if len(tensors) != len(names):
-            return PyTreeTypeError(
+            raise PyTreeTypeError(
                 f"the graph takes {counted(len(names), 'tensor')} ({', '.join(names)}), got {len(tensors)}"
             )
         for index, fact in guards.facts.items():
-            if not fact.holds(tensors[index]):
-                return PyTreeTypeError(
+            if not fact.is_for(tensors[index]):
+                raise PyTreeTypeError(
                     f"the graph was traced for {fact_text(fact)} as {names[index]}, got {tensor_text(tensors[index])}; "
                     "trace the function again for such"
                 )
         for (index, axis), size in guards.sizes.items():
             found = tensors[index].shape[axis]
             if found != size:
-                return PyTreeValueError(
+                raise PyTreeValueError(
                     f"the function used {names[index]}.shape[{axis}] as a number, which was {size} when it was traced "
                     f"and is {found} here; trace it again for such"
                 )
-        broken = next(condition for condition in guards.conditions if condition.function(tensors) != condition.value)
-        return PyTreeValueError(
-            f"the function used {broken.text} when it was traced, which was {broken.value!r} and is "
-            f"{broken.function(tensors)!r} here; trace it again for such"
-        )
+        for condition in guards.conditions:
+            found = condition.function(tensors)
+            if found != condition.value:
+                raise PyTreeValueError(
+                    f"the function used {condition.text} when it was traced, which was {condition.value!r} and is "
+                    f"{found!r} here; trace it again for such"
+                )
 
     def text(self) -> str:
         return self.graph.text()
@@ -79,10 +84,9 @@ def fact_text(fact: Fact) -> str:
 
 
 def tensor_text(value: Any) -> str:
-    name = short_name(class_of(value))
     if not is_a(value, (np.ndarray, np.generic)):
-        return f"an object of class {name}"
-    return f"{name} of {value.dtype} with shape {value.shape}"
+        return f"an object of class {short_name(class_of(value))}"
+    return f"{short_name(value.__class__)} of {value.dtype} with shape {value.shape}"
 
 
 def describe(x: Any) -> TensorSpec:
@@ -99,6 +103,8 @@ def dtype_of(x: Any) -> Any:
 
 def example(stand_in: Any) -> Any:
     """An array to record with: a copy, as the function may write into it; numbers near 1 for a shape and a dtype."""
+    if class_of(stand_in) is Recorded:  # within another recording
+        stand_in = stand_in.traced_value
     if is_a(stand_in, np.generic):
         return stand_in
     if is_a(stand_in, np.ndarray):

@@ -1,6 +1,8 @@
 //! Why no entry is right for a call: where it differs from the closest one.
 
-use hashbrown::HashSet;
+use std::hash::Hash;
+
+use hashbrown::{HashMap, HashSet};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -9,11 +11,11 @@ use super::entry::GuardEntry;
 use super::guard::Guard;
 use crate::errors::{no_memory, show, text_of};
 use crate::ffi::{self, RefVec, tuple_of};
-use crate::limits::{Grow, gathered, write};
+use crate::limits::{Grow, Interrupts, gathered, write};
 use crate::spec::{Graph, Names, key_text};
 use crate::structure::{Kind, Node};
 use crate::values;
-use crate::walk::node_text;
+use crate::walk::{A_LEAF, node_text};
 
 /// One difference; on one side there may be nothing.
 struct Difference {
@@ -59,6 +61,7 @@ impl Differences {
             }
         } else if let Some(entry) = entries.first() {
             found.compare_structures(py, entry.get().graph(), &call.spec.get().0, names)?;
+            found.compare_common_leaves(py, entry.get(), call)?;
         }
         found.into_list(py)
     }
@@ -86,23 +89,59 @@ impl Differences {
             let (old, new) = ("another registration".to_owned(), "the registration of now".to_owned());
             self.add(String::new(), Some(old), Some(new), "registration")?;
         }
-        for (leaf, name) in leaves_of(py, entry, call).zip(names) {
-            if leaf.is_same(py) {
-                continue;
-            }
-            let (old, new) = (leaf.guard.text(py, &entry.sizes), leaf.text(py));
-            match (leaf.guard, leaf.found) {
-                (Guard::Static(value), Found::Static(index)) => {
-                    let found = call.statics[index].object.bind(py);
-                    if let Some((attribute, old, new)) = value.changed_attribute(found) {
-                        let path = format!("{name}.{}", attribute.to_string_lossy());
-                        self.add(path, old.as_ref().map(show), new.as_ref().map(show), "attribute")?;
-                    } else {
-                        self.add(name, Some(old), Some(new), "static")?;
-                    }
+        for (leaf, name) in leaves_of(entry, call).zip(names) {
+            self.compare_leaf(py, &leaf, name)?;
+        }
+        Ok(())
+    }
+
+    fn compare_leaf(&mut self, py: Python<'_>, leaf: &Leaf<'_>, name: String) -> PyResult<()> {
+        if leaf.is_same(py) {
+            return Ok(());
+        }
+        let (old, new) = (leaf.guard.text(py, leaf.sizes), leaf.found.text(py, leaf.call, Some(leaf.guard)));
+        match (leaf.guard, leaf.found) {
+            (Guard::Static(value), Found::Static(index)) => {
+                let found = leaf.call.statics[index].object.bind(py);
+                if let Some((attribute, old, new)) = value.changed_attribute(found) {
+                    let path = format!("{name}.{}", attribute.to_string_lossy());
+                    self.add(path, old.as_ref().map(show), new.as_ref().map(show), "attribute")
+                } else {
+                    self.add(name, Some(old), Some(new), "static")
                 }
-                (Guard::Static(_), _) | (_, Found::Static(_)) => self.add(name, Some(old), Some(new), "leaf")?,
-                _ => self.add(name, Some(old), Some(new), "tensor")?,
+            }
+            (Guard::Static(_), _) | (_, Found::Static(_)) => self.add(name, Some(old), Some(new), "leaf"),
+            _ => self.add(name, Some(old), Some(new), "tensor"),
+        }
+    }
+
+    /// Where the structures differ: the leaves that both have, by their paths, but none below a container that is another
+    /// one or of another length. Leaves that one side alone has are put in words.
+    fn compare_common_leaves(&mut self, py: Python<'_>, entry: &GuardEntry, call: &Call) -> PyResult<()> {
+        let old_names = entry.graph().leaf_texts(py, Some(&entry.names))?;
+        let new_names = call.spec.get().0.leaf_texts(py, Some(&entry.names))?;
+        let (old_places, new_places) = (places_of(&old_names)?, places_of(&new_names)?);
+        let found = gathered(found_in(call))?;
+        let mut others = HashSet::new();
+        others.try_reserve(self.0.len()).map_err(no_memory)?;
+        for difference in &mut self.0 {
+            if let (Some(A_LEAF), Some(place)) = (difference.old.as_deref(), old_places.get(&difference.path)) {
+                difference.old = Some(entry.guards[*place].text(py, &entry.sizes));
+            }
+            if let (Some(A_LEAF), Some(place)) = (difference.new.as_deref(), new_places.get(&difference.path)) {
+                difference.new = Some(found[*place].text(py, call, None));
+            }
+            if matches!(difference.kind, "type" | "length") {
+                others.insert(difference.path.clone());
+            }
+        }
+        let mut interrupts = Interrupts::new();
+        for (place, name) in new_names.iter().enumerate() {
+            interrupts.after(py, 1)?;
+            let Some(old_place) = old_places.get(name) else { continue };
+            if !is_below(name, &others) {
+                let leaf = Leaf::of(entry, *old_place, call, place, found[place]);
+                self.compare_leaf(py, &leaf, name.clone())?;
             }
         }
         Ok(())
@@ -115,7 +154,7 @@ impl Differences {
         Ok(())
     }
 
-    /// Compares structures from the root down; below a difference nothing is compared.
+    /// Compares structures from the root down; below a container that is another one nothing is compared.
     fn compare_structures(&mut self, py: Python<'_>, old: &Graph, new: &Graph, names: &Py<PyTuple>) -> PyResult<()> {
         let mut todo = vec![(0, 0, String::new())];
         while let Some((one, other, path)) = todo.pop() {
@@ -123,30 +162,31 @@ impl Differences {
             if ours.is_leaves() && theirs.is_leaves() {
                 continue;
             }
-            if let Some(kind) = self.compare_keys(py, (old, one), (new, other), &path)? {
-                if kind != "keys" {
-                    let (before, now) = describe(py, kind, (old, one), (new, other));
-                    self.add(path, Some(before), Some(now), kind)?;
-                }
-                continue;
+            let mut pairs = Vec::new();
+            if let Some(kind) = self.compare_keys(py, (old, one), (new, other), &path, &mut pairs)? {
+                let (before, now) = describe(py, kind, (old, one), (new, other));
+                self.add(path.clone(), Some(before), Some(now), kind)?;
             }
-            let children = old.children_of(one).zip(new.children_of(other)).enumerate();
+            let (ours, theirs) = (gathered(old.children_of(one))?, gathered(new.children_of(other))?);
             let mut below = Vec::new();
-            for (child, (ours, theirs)) in children {
-                below.grow((ours, theirs, step(py, old, one, child, &path, Some(names))?))?;
+            for (child, their_child) in pairs {
+                let path = step(py, old, one, child, &path, Some(names))?;
+                below.grow((ours[child], theirs[their_child], path))?;
             }
             todo.grow_by(below.into_iter().rev())?;
         }
         Ok(())
     }
 
-    /// What is different about two containers themselves; keys that only one of them has are noted on the way.
+    /// What is different about two containers themselves. Keys that only one of them has are noted on the way; `pairs` gets
+    /// the children that are to be compared, by their numbers on both sides.
     fn compare_keys(
         &mut self,
         py: Python<'_>,
         (old, one): (&Graph, usize),
         (new, other): (&Graph, usize),
         path: &str,
+        pairs: &mut Vec<(usize, usize)>,
     ) -> PyResult<Option<&'static str>> {
         let (ours, theirs) = (&old.nodes[one], &new.nodes[other]);
         if ours.kind != theirs.kind || !is_same_class(py, (old, ours), (new, theirs)) {
@@ -161,38 +201,37 @@ impl Differences {
                 return Ok(Some("length"));
             }
             let context = usize::from(ours.kind.is_registered());
-            let differs = ours.kind != Kind::NamedTuple && !same_slot(py, (old, ours), (new, theirs), context);
-            return Ok(differs.then_some("context"));
+            if ours.kind != Kind::NamedTuple && !same_slot(py, (old, ours), (new, theirs), context) {
+                return Ok(Some("context"));
+            }
+            pairs.grow_by((0..ours.arity as usize).map(|child| (child, child)))?;
+            return Ok(None);
         }
         if ours.kind == Kind::DefaultDict && !same_slot(py, (old, ours), (new, theirs), 0) {
             return Ok(Some("context"));
         }
         let (our_keys, their_keys) = (slots(old, ours)?, slots(new, theirs)?);
         let (our_keys, their_keys) = (tokens_of(py, &our_keys)?, tokens_of(py, &their_keys)?);
-        let (ours_at, theirs_at) = (set_of(&our_keys)?, set_of(&their_keys)?);
-        let mut differs = false;
-        let children = old.children_of(one).collect::<Vec<_>>();
+        let (ours_at, theirs_at) = (places_of(&our_keys)?, places_of(&their_keys)?);
+        let children = gathered(old.children_of(one))?;
         for (child, key) in our_keys.iter().enumerate() {
-            if theirs_at.contains(key) {
+            if let Some(their_child) = theirs_at.get(key) {
+                pairs.grow((child, *their_child))?;
                 continue;
             }
             let text = node_text(py, old, children[child]);
             self.add(step(py, old, one, child, path, None)?, Some(text), None, "only_old")?;
-            differs = true;
         }
-        let children = new.children_of(other).collect::<Vec<_>>();
+        let is_part = pairs.len() < our_keys.len();
+        let children = gathered(new.children_of(other))?;
         for (child, key) in their_keys.iter().enumerate() {
-            if ours_at.contains(key) {
-                continue;
+            if !ours_at.contains_key(key) {
+                let text = node_text(py, new, children[child]);
+                self.add(step(py, new, other, child, path, None)?, None, Some(text), "only_new")?;
             }
-            let text = node_text(py, new, children[child]);
-            self.add(step(py, new, other, child, path, None)?, None, Some(text), "only_new")?;
-            differs = true;
         }
-        if differs {
-            return Ok(Some("keys"));
-        }
-        Ok((our_keys != their_keys).then_some("order"))
+        let is_whole = !is_part && our_keys.len() == their_keys.len();
+        Ok((is_whole && our_keys != their_keys).then_some("order"))
     }
 }
 
@@ -267,13 +306,6 @@ fn tokens_of(py: Python<'_>, keys: &[Py<PyAny>]) -> PyResult<Vec<Token>> {
     gathered(keys.iter().map(|key| token_of(py, key)))
 }
 
-fn set_of(tokens: &[Token]) -> PyResult<HashSet<Token>> {
-    let mut set = HashSet::new();
-    set.try_reserve(tokens.len()).map_err(no_memory)?;
-    set.extend(tokens);
-    Ok(set)
-}
-
 fn has_same_structure(old: &Graph, new: &Graph) -> bool {
     ffi::are_same(&old.nodes, &new.nodes) && old.known_hash().is_some() && old.known_hash() == new.known_hash()
 }
@@ -285,26 +317,46 @@ enum Found {
     Tensor(usize),
 }
 
-struct Leaf<'a> {
-    guard: &'a Guard,
-    found: Found,
-    call: &'a Call,
-    sizes: &'a [isize],
-    object: Option<&'a Py<PyAny>>,
+impl Found {
+    /// In words, as far as the guard looks that stands in its place.
+    fn text(self, py: Python<'_>, call: &Call, guard: Option<&Guard>) -> String {
+        match self {
+            Self::Static(index) => show(call.statics[index].object.bind(py)),
+            Self::Tensor(index) => call.tensors[index].text(py, guard),
+        }
+    }
 }
 
-fn leaves_of<'a>(_py: Python<'_>, entry: &'a GuardEntry, call: &'a Call) -> impl Iterator<Item = Leaf<'a>> {
+/// What a call has in the place of each leaf.
+fn found_in(call: &Call) -> impl Iterator<Item = Found> {
     let (mut statics, mut tensors) = (0, 0);
-    let leaves = call.leaves.as_slice().iter().map(Option::as_ref);
-    entry.guards.iter().zip(&call.is_tensor).zip(leaves).map(move |((guard, is_tensor), object)| {
+    call.is_tensor.iter().map(move |is_tensor| {
         let count = if *is_tensor { &mut tensors } else { &mut statics };
-        let found = if *is_tensor { Found::Tensor(*count) } else { Found::Static(*count) };
         *count += 1;
-        Leaf { guard, found, call, sizes: &entry.sizes, object }
+        if *is_tensor { Found::Tensor(*count - 1) } else { Found::Static(*count - 1) }
     })
 }
 
-impl Leaf<'_> {
+/// A leaf of an entry and one of a call.
+struct Leaf<'a> {
+    guard: &'a Guard,
+    sizes: &'a [isize],
+    found: Found,
+    call: &'a Call,
+    object: Option<&'a Py<PyAny>>,
+}
+
+fn leaves_of<'a>(entry: &'a GuardEntry, call: &'a Call) -> impl Iterator<Item = Leaf<'a>> {
+    let leaves = (0..entry.guards.len()).zip(found_in(call));
+    leaves.map(move |(place, found)| Leaf::of(entry, place, call, place, found))
+}
+
+impl<'a> Leaf<'a> {
+    fn of(entry: &'a GuardEntry, old: usize, call: &'a Call, new: usize, found: Found) -> Self {
+        let object = call.leaves.as_slice()[new].as_ref();
+        Self { guard: &entry.guards[old], sizes: &entry.sizes, found, call, object }
+    }
+
     fn is_same(&self, py: Python<'_>) -> bool {
         match (self.guard, self.found) {
             (Guard::Static(value), Found::Static(index)) => {
@@ -319,15 +371,22 @@ impl Leaf<'_> {
             }
         }
     }
-
-    fn text(&self, py: Python<'_>) -> String {
-        match self.found {
-            Found::Static(index) => show(self.call.statics[index].object.bind(py)),
-            Found::Tensor(index) => self.call.tensors[index].text(py, self.guard),
-        }
-    }
 }
 
 fn count_unequal(py: Python<'_>, entry: &GuardEntry, call: &Call) -> usize {
-    leaves_of(py, entry, call).filter(|leaf| !leaf.is_same(py)).count()
+    leaves_of(entry, call).filter(|leaf| !leaf.is_same(py)).count()
+}
+
+/// The place of each among some, the last one where several are alike.
+fn places_of<T: Eq + Hash>(all: &[T]) -> PyResult<HashMap<&T, usize>> {
+    let mut places = HashMap::new();
+    places.try_reserve(all.len()).map_err(no_memory)?;
+    places.extend(all.iter().enumerate().map(|(place, one)| (one, place)));
+    Ok(places)
+}
+
+/// Whether a path is one of some others, or leads on from one.
+fn is_below(path: &str, others: &HashSet<String>) -> bool {
+    let ends = path.match_indices(['[', '.']).map(|(end, _)| end);
+    !others.is_empty() && ends.chain([path.len()]).any(|end| others.contains(&path[..end]))
 }

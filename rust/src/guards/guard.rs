@@ -94,16 +94,16 @@ impl Tensor {
         }))
     }
 
-    /// The tensor in words, as far as a guard looks: `float32[2, 3]`.
-    pub(super) fn text(&self, py: Python<'_>, guard: &Guard) -> String {
+    /// The tensor in words, as far as a guard looks where there is one: `float32[2, 3]`.
+    pub(super) fn text(&self, py: Python<'_>, guard: Option<&Guard>) -> String {
         let class = class_name(self.class.bind(py));
         let Some(facts) = &self.facts else { return class };
         let text = shape_text(&dtype_text(facts.dtype.bind(py)), facts.shape.iter().copied().map(Some));
         let text = text + &facts.description.as_ref().map_or_else(String::new, |description| description.text(py));
         match guard {
-            Guard::Class { .. } => class,
-            Guard::Tensor(guard) if !guard.class.is(&self.class) => format!("{text}, {}", with_article(&class)),
-            Guard::Tensor(guard) if guard.layout.is_some() => format!("{text} in {} order", facts.layout.name()),
+            Some(Guard::Class { .. }) => class,
+            Some(Guard::Tensor(guard)) if !guard.class.is(&self.class) => format!("{text}, {}", with_article(&class)),
+            Some(Guard::Tensor(guard)) if guard.layout.is_some() => format!("{text} in {} order", facts.layout.name()),
             _ => text,
         }
     }

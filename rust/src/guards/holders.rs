@@ -5,11 +5,11 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple, PyType}
 
 use super::runtimes::{Sort, sort_of};
 use super::statics::{is_atom, is_known_by_identity, method_parts};
-use crate::errors::{Family, KeyPath, class_name, error, with_article};
-use crate::ffi;
+use crate::errors::{Family, KeyPath, class_name, error, text_of, with_article};
+use crate::ffi::{self, RefVec};
 use crate::keys::text_of_value;
 use crate::limits::{Grow, gathered, gathered_from};
-use crate::registry::{Class, Scope};
+use crate::registry::{Class, Scope, scope_of};
 use crate::walk::{self, Rules};
 
 /// Names with what an object has there; nothing for a slot that is empty.
@@ -43,8 +43,45 @@ pub(super) fn refuse_holder(
     path: &dyn Fn() -> KeyPath,
     scope: &'static Scope,
 ) -> PyResult<()> {
+    match parts_with_tensors(leaf, scope)? {
+        Some((holder, named)) if !named.is_empty() => Err(unregistered(&holder, &named, &path(), scope)),
+        _ => Ok(()),
+    }
+}
+
+/// The names of what an object holds where tensors are in it, as `.attribute` or `[item]`. Of plain values, functions, classes,
+/// modules and members of enumerations there are none, and of a method it is its object alone.
+#[pyfunction]
+pub(crate) fn tensor_parts<'py>(
+    leaf: &Bound<'py, PyAny>,
+    namespace: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = leaf.py();
+    let scope = scope_of(py, namespace)?;
+    let named = match method_parts(leaf)? {
+        Some((_, owner)) if holds_tensors(&owner, scope)? => vec![".__self__".to_owned()],
+        Some(_) => Vec::new(),
+        None => parts_with_tensors(leaf, scope)?.map_or_else(Vec::new, |(_, named)| named),
+    };
+    let mut texts = RefVec::default();
+    for name in &named {
+        texts.push(text_of(py, name)?.into_any())?;
+    }
+    ffi::list_from(py, &mut texts, 0)
+}
+
+/// Whether a tree has tensors among its leaves; one that can't be walked has none.
+#[pyfunction]
+pub(crate) fn has_tensors(tree: &Bound<'_, PyAny>, namespace: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    holds_tensors(tree, scope_of(tree.py(), namespace)?)
+}
+
+type Holder<'py> = (Bound<'py, PyAny>, Vec<String>);
+
+/// What holds the parts of a leaf, and the names of those with tensors in them; nothing for what has no parts to look at.
+fn parts_with_tensors<'py>(leaf: &Bound<'py, PyAny>, scope: &'static Scope) -> PyResult<Option<Holder<'py>>> {
     if is_atom(leaf) || is_known_by_identity(leaf)? {
-        return Ok(());
+        return Ok(None);
     }
     let holder = match method_parts(leaf)? {
         Some((_, owner)) => owner,
@@ -56,7 +93,7 @@ pub(super) fn refuse_holder(
             named.grow(name)?;
         }
     }
-    if named.is_empty() { Ok(()) } else { Err(unregistered(&holder, &named, &path(), scope)) }
+    Ok(Some((holder, named)))
 }
 
 /// What an object is made of, each part with how it is reached.

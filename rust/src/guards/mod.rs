@@ -24,5 +24,6 @@ pub(crate) use cache::GuardCache;
 pub(crate) use call::Call;
 pub(crate) use dispatcher::Dispatcher;
 pub(crate) use entry::GuardEntry;
+pub(crate) use holders::{has_tensors, tensor_parts};
 pub(crate) use replay::Replay;
 pub(crate) use runtimes::{forget_runtimes, runtime_of, set_runtime_resolver};

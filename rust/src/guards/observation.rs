@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyException, PyMemoryError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyIterator, PyTuple};
 
 use super::guard::Tensor;
 use super::holders::refuse_holder;
@@ -111,6 +111,8 @@ fn no_guard(leaf: &Bound<'_, PyAny>, unusable: Unusable, path: &KeyPath) -> PyEr
     };
     let way_out = if has_shape_and_dtype(leaf) {
         "If it is a tensor, tell clika_pytree.register_runtime() of its library; else pass something hashable in its place"
+    } else if leaf.cast::<PyIterator>().is_ok() {
+        "Pass a list or a tuple of its items"
     } else {
         "Pass something hashable in its place (a frozenset for a set, a frozen dataclass for an object), or register its \
          class as a node"

@@ -10,6 +10,8 @@ use crate::spec::{Graph, node_name};
 use crate::structure::Kind;
 use crate::values;
 
+/// What a leaf is called where a container stands on the other side.
+pub(crate) const A_LEAF: &str = "a leaf";
 /// How many keys a message lists.
 const MOST_KEYS: usize = 5;
 
@@ -101,7 +103,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
                 format!("{} with {part} {}", with_article(&class_name(&owner.get_type())), show(found)),
             )
         }
-        Mismatch::Deeper { found } => ("a leaf".to_owned(), found_value(found)),
+        Mismatch::Deeper { found } => (A_LEAF.to_owned(), found_value(found)),
     })
 }
 
@@ -193,7 +195,7 @@ fn list(items: &[String]) -> String {
 pub(crate) fn expected_node(py: Python<'_>, graph: &Graph, index: usize) -> String {
     let node = &graph.nodes[index];
     if node.is_leaves() {
-        return "a leaf".to_owned();
+        return A_LEAF.to_owned();
     }
     let name = node_name(py, node, graph.slots_of(node));
     match node.kind {

@@ -32,6 +32,6 @@ pub(crate) use iterate::TreeIter;
 pub(crate) use key_order::{DictInsertionOrdered, prepare};
 pub(crate) use map::{Filter, for_each, map, map_with_path};
 pub(crate) use matching::{flatten_up_to, leaves_if_same};
-pub(crate) use mismatch::expected_node as node_text;
+pub(crate) use mismatch::{A_LEAF, expected_node as node_text};
 pub(crate) use rules::Rules;
 pub(crate) use unflatten::{leaves_of, unflatten, unflatten_refs};
