@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-OTHER_LIBRARIES = ("jax", "optree", "torch")
+OTHER_LIBRARIES = ("jax", "mlx", "optree", "torch")
 EXAMPLE = re.compile(r"^```python\n(?P<source>.*?)^```\n(?:\n*```text\n(?P<output>.*?)^```\n)?", re.M | re.S)
 
 

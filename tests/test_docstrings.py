@@ -22,7 +22,8 @@ boundary_classes: dict[str, Any] = {
     for cls in (
         *(boundary.Change, boundary.Compiled, boundary.Explanation, boundary.Graph, boundary.GraphRow),
         *(boundary.GraphTable, protocol.Executable, protocol.Failed, protocol.Graph, protocol.Guards, protocol.Host),
-        *(protocol.Runtime, protocol.TensorSpec),
+        *(protocol.Runtime, protocol.TensorGuards, protocol.TensorSpec, protocol.array_of_host),
+        *(protocol.host_of_array,),
     )
 }
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ca
 
 from clika_pytree._native import Dispatcher, GuardCache
 from clika_pytree.registration import described
+from clika_pytree.runtimes.protocol import TensorGuards
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
@@ -122,9 +123,20 @@ class Compiled(Dispatcher, Generic[P, R]):
         if self._recompiles.wants_changes():
             self._recompiles.note(self._changes(call))
         program, result = build(self._target, self._cache, call, runtime, options.namespace, options.dynamic)
-        self._cache.insert(call, program, guards=None if runtime.own_guards else program.executable.guards)
+        guards = None if runtime.own_guards else program.executable.guards
+        self._cache.insert(call, program, guards=TensorGuards(call.tensors) if self._cache.reads_facts else guards)
         self._recompiles.made()
         return result
+
+    def _other_results(self, args: Any, kwargs: Any, error: BaseException) -> R:
+        """The result of a call for which a runtime with guards of its own traced a graph once more, to another result.
+
+        From then on there is a graph for all sizes of each tensor.
+        """
+        if self._cache.reads_facts:
+            raise error
+        self._cache.read_facts()
+        return cast("R", Dispatcher.__call__(self, *args, **kwargs))
 
     def _changes(self, call: GuardCall) -> tuple[Change, ...]:
         """How a call differs from the one that the closest graph was made for."""

@@ -13,6 +13,13 @@ class MissError(PyTreeValueError):
     __module__ = "clika_pytree"
 
 
+class OtherResults(PyTreeValueError):
+    """A runtime has traced a function once more, and its result was another one."""
+
+    # What the native call of a compiled function looks for.
+    _has_other_results = True
+
+
 class RecompileWarning(UserWarning):
     """A compiled function makes graph after graph; the message names what keeps changing."""
 

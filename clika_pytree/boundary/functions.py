@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from clika_pytree._native import PyTreeTypeError
 from clika_pytree.registration import described
+from clika_pytree.runtimes import is_module
 from clika_pytree.wording import class_of, short_name, shorten
 
 __all__: list[str] = []
@@ -44,6 +45,8 @@ def target_of(caller: str, given: Any) -> Target:
     function: Any = given
     leading: tuple[Any, ...] = ()
     keywords: dict[str, Any] | None = None
+    # That of `forward` is the one that users of a module know; its `__call__` takes anything.
+    signature: inspect.Signature | None = None
     while True:
         if isinstance(function, functools.partial):
             if any(arg is PLACEHOLDER for arg in function.args):
@@ -64,13 +67,15 @@ def target_of(caller: str, given: Any) -> Target:
             function = compiled.function
         elif is_object_with_call(caller, function):
             leading = (function, *leading)
+            if is_module(function) and inspect.isfunction(forward := getattr(class_of(function), "forward", None)):
+                signature = inspect.signature(forward)
             function = type(function).__call__
         else:
             break
     for is_so, what, advice in UNFINISHED:
         if is_so(function):
             raise PyTreeTypeError(f"{caller} expects a function that returns its results, got {what}; {advice}")
-    return Target(function, leading, keywords, signature_of(function), name_of(given), given)
+    return Target(function, leading, keywords, signature or signature_of(function), name_of(given), given)
 
 
 def is_object_with_call(caller: str, function: Any) -> bool:

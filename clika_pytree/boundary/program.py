@@ -8,7 +8,6 @@ from typing import cast
 
 from clika_pytree._native import (
     PyTreeTypeError,
-    PyTreeValueError,
     Replay,
     dict_insertion_ordered,
     has_tensors,
@@ -23,8 +22,10 @@ from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten, value_text
 
 from .constants import Constants, without_sizes
+from .errors import OtherResults
 from .explanation import tensor_names
 from .flights import same_value
+from .modules import Holding, modules_of
 from .state import Inside
 
 if TYPE_CHECKING:
@@ -131,9 +132,9 @@ class Outputs:
         error.path = path
         return error
 
-    def another(self, how: str, what: str) -> PyTreeValueError:
+    def another(self, how: str, what: str) -> OtherResults:
         """The error where a runtime traces once more, and the results are others."""
-        return PyTreeValueError(
+        return OtherResults(
             f"{self.name}() returned a result {how} when its runtime traced it once more, for other sizes or because "
             f"something else had changed that the runtime looks at: {what}. Return the same each time, or make what "
             "decides it an argument that is no tensor"
@@ -199,7 +200,7 @@ class Arguments:
     """The arguments of a call with other tensors in the places of its own, which it lets go."""
 
     def __init__(self, call: GuardCall, unbind: Unbind) -> None:
-        self.spec, self.unbind = call.spec, unbind
+        self.spec, self.unbind, self.modules = call.spec, unbind, modules_of(call)
         pairs = list(zip(call.leaves, call.mask, strict=True))
         self.leaves = [None if is_tensor else leaf for leaf, is_tensor in pairs]
         self.places = [place for place, (_, is_tensor) in enumerate(pairs) if is_tensor]
@@ -208,11 +209,14 @@ class Arguments:
         """The leaves that are no tensors, by the names that the user knows them by."""
         return {name: leaf for name, leaf, tensor in zip(call.names, call.leaves, call.mask, strict=True) if not tensor}
 
-    def with_tensors(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def with_tensors(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any], Holding]:
+        """Arguments of one call, and the block in which modules among them hold their tensors, which come last."""
         leaves = self.leaves.copy()
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
-        return self.unbind(self.spec.unflatten(leaves))
+        count = self.spec.num_leaves
+        args, kwargs = self.unbind(self.spec.unflatten(leaves[:count]))
+        return args, kwargs, Holding(self.modules, leaves[count:])
 
 
 def build(
@@ -225,8 +229,8 @@ def build(
     # A runtime may keep this function, and look for what it can reach: the function and the values it is called with.
     # A graph is found again in every block of `dict_insertion_ordered`, so it is made in the same one.
     def flat_fn(tensors: list[Any]) -> list[Any]:
-        args, kwargs = arguments.with_tensors(tensors)
-        with Inside(f"{name}()"), dict_insertion_ordered(True):
+        args, kwargs, modules = arguments.with_tensors(tensors)
+        with Inside(f"{name}()"), dict_insertion_ordered(True), modules:
             return outputs.tensors_of(function(*args, **kwargs))
 
     # What messages call the values it is called with.

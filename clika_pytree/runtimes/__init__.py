@@ -21,6 +21,7 @@ from clika_pytree.wording import class_of, shorten
 from .answers import is_tensor_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, TypeVar
 
     from .protocol import Runtime
@@ -37,7 +38,7 @@ BY_MODULE = {module: name for name, modules in BUILT_IN.items() for module in mo
 RECORDED = "clika_pytree.runtimes."
 METHODS = (
     *("is_tensor_type", "describe", "compile", "trace", "load_graph", "wait"),
-    *("to_host", "from_host", "same_memory", "is_traced", "module_state"),
+    *("to_host", "from_host", "same_memory", "is_traced", "module_state", "with_module_state"),
 )
 
 _registered: dict[str, Runtime] = {}
@@ -176,17 +177,38 @@ def check(runtime: Any) -> None:
 
 def runtime_of_type(cls: type[Any]) -> Runtime | None:
     """The runtime whose tensors the instances of a class are; what `set_runtime_resolver` is given."""
+    return next((runtime for runtime in runtimes_about(cls) if is_tensor_type(runtime, cls)), None)
+
+
+def runtime_of_module_type(cls: type[Any]) -> Runtime | None:
+    """The runtime to ask whether the instances of a class, which are no tensors, are modules."""
+    return next((runtime for runtime in runtimes_about(cls) if has_modules(runtime)), None)
+
+
+def has_modules(runtime: Runtime) -> bool:
+    from .protocol import Runtime
+
+    return getattr(class_of(runtime), "module_state", None) is not Runtime.module_state
+
+
+def is_module(obj: Any) -> bool:
+    """Whether an object holds tensors that are inputs wherever it is an argument."""
+    runtime = None if runtime_of(obj) is not None else runtime_of_module_type(class_of(obj))
+    return runtime is not None and runtime.module_state(obj) is not None
+
+
+def runtimes_about(cls: type[Any]) -> Iterator[Runtime]:
+    """The runtimes in whose modules a class or one of its bases is defined."""
     for base in type.__dict__["__mro__"].__get__(cls):
         module = module_of(base)
         if module is None:
             continue
         for runtime in [*reversed(_registered.values())]:
-            if any(within(module, name) for name in runtime.modules) and is_tensor_type(runtime, cls):
-                return runtime
+            if any(within(module, name) for name in runtime.modules):
+                yield runtime
         found = from_this_package(module) or from_entry_point(module)
-        if found is not None and is_tensor_type(found, cls):
-            return found
-    return None
+        if found is not None:
+            yield found
 
 
 def module_of(cls: Any) -> str | None:
@@ -294,4 +316,4 @@ def runtime_named(caller: str, given: Any) -> Runtime:
     )
 
 
-set_runtime_resolver(runtime_of_type)
+set_runtime_resolver(runtime_of_type, runtime_of_module_type)

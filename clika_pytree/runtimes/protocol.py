@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from clika_pytree._native import PyTreeTypeError
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
 from .file_dtypes import FILE_DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
     from os import PathLike
     from typing import TypeAlias
 
     # Takes one list of tensors, gives one list of tensors and of plain values.
     FlatFn: TypeAlias = Callable[[list[Any]], list[Any]]
 
-__all__ = ["Executable", "Failed", "Graph", "Guards", "Host", "RecordingError", "Runtime", "TensorSpec"]
+__all__ = [
+    "Executable",
+    "Failed",
+    "Graph",
+    "Guards",
+    "Host",
+    "RecordingError",
+    "Runtime",
+    "TensorGuards",
+    "TensorSpec",
+    "array_of_host",
+    "host_of_array",
+]
 
 
 class RecordingError(PyTreeTypeError):
@@ -70,6 +83,45 @@ class Host(NamedTuple):
     buffer: Any
 
 
+def host_of_array(array: Any) -> Host:
+    """The elements of an array of numpy, for a runtime that can give its tensors as one.
+
+    Args:
+        array: An array of a dtype that a file can hold.
+
+    Returns:
+        The elements; in the memory of the array where they lie as they have to.
+
+    Example:
+        >>> import numpy as np
+        >>> from clika_pytree.runtimes.protocol import host_of_array
+        >>> host_of_array(np.ones((2, 3), np.float32))[:2]
+        ('F32', (2, 3))
+    """
+    from .numpy import host
+
+    return host.to_host(array)
+
+
+def array_of_host(host: Host) -> Any:
+    """The array of numpy that has some elements, for a runtime that can make a tensor of one.
+
+    Args:
+        host: What `from_host` was given.
+
+    Returns:
+        The array, in the same memory where that is aligned for it.
+
+    Example:
+        >>> from clika_pytree.runtimes.protocol import Host, array_of_host
+        >>> array_of_host(Host("U8", (3,), bytearray(b"abc")))
+        array([97, 98, 99], dtype=uint8)
+    """
+    from .numpy.host import from_host
+
+    return from_host(host, "cpu")
+
+
 class Guards(Protocol):
     """Which tensors a graph is right for, by their places in the list. One without a fact may be any tensor."""
 
@@ -92,6 +144,67 @@ class Guards(Protocol):
     def places(self) -> Mapping[tuple[int, int], str]:
         """The line of the function for which a size is asked for, such as `model.py:12`, where that is known."""
         ...
+
+
+class Fact(NamedTuple):
+    """What must hold of a tensor whatever its sizes."""
+
+    type: type[Any]
+    dtype: Any
+    ndim: int
+    layout: str | None = None
+
+
+class TensorGuards:
+    """The guards of a graph that is right for tensors like some others: of their dtypes, and of their sizes but a few.
+
+    Args:
+        tensors: Those that a graph was made for.
+        free: The sizes that may be any, as `(tensor, axis)`.
+
+    Example:
+        >>> import numpy as np
+        >>> from clika_pytree.runtimes.protocol import TensorGuards
+        >>> guards = TensorGuards([np.ones((2, 3)), np.ones(4)], free=[(0, 0)])
+        >>> guards.sizes
+        {(0, 1): 3, (1, 0): 4}
+    """
+
+    def __init__(self, tensors: Sequence[Any], free: Iterable[tuple[int, int]] = ()) -> None:
+        loose = set(free)
+        shapes = [tuple(tensor.shape) for tensor in tensors]
+        self.facts: Mapping[int, Any] = {
+            index: Fact(class_of(tensor), tensor.dtype, len(shape))
+            for index, (tensor, shape) in enumerate(zip(tensors, shapes, strict=True))
+        }
+        self.sizes: Mapping[tuple[int, int], int] = {
+            (index, axis): size
+            for index, shape in enumerate(shapes)
+            for axis, size in enumerate(shape)
+            if (index, axis) not in loose
+        }
+        self.conditions: Sequence[Any] = []
+        self.places: Mapping[tuple[int, int], str] = {}
+
+    def check(self, tensors: Sequence[Any], names: Sequence[str]) -> None:
+        """Refuse other tensors, where nobody else holds them against these guards: in `run` of a traced graph.
+
+        Args:
+            tensors: What the graph is to run for.
+            names: What the error calls them.
+
+        Raises:
+            PyTreeValueError: (a `ValueError`) one of them has another dtype or another size.
+        """
+        for index, (name, tensor) in enumerate(zip(names, tensors, strict=True)):
+            fact = self.facts[index]
+            sizes = tuple(self.sizes.get((index, axis), "*") for axis in range(fact.ndim))
+            asked, found = TensorSpec(str(fact.dtype), sizes), TensorSpec(str(tensor.dtype), tuple(tensor.shape))
+            fits = asked.dtype == found.dtype and len(found.shape) == fact.ndim
+            if not fits or any(a not in ("*", b) for a, b in zip(sizes, found.shape, strict=True)):
+                raise PyTreeValueError(
+                    f"the graph was traced for {asked} as {name}, got {found}; trace the function again for such"
+                )
 
 
 class Executable(Protocol):
@@ -257,11 +370,52 @@ class Runtime(ABC):
         return False
 
     def module_state(self, obj: Any, /) -> dict[str, Any] | None:
-        """The tensors of an object that this library calls a module, by name; None for every other object."""
+        """The tensors of an object that this library calls a module, by name; None for every other object.
+
+        A module among the arguments of a compiled function is no plain value: these tensors are inputs of its graph,
+        read at each call. It is asked of what is no tensor and whose class, or one of its bases, is defined in one of
+        `modules`. A name is the path to the tensor in the module, such as `"head.weight"`.
+        """
         return None
+
+    @contextmanager
+    def with_module_state(self, obj: Any, state: Mapping[str, Any], /) -> Generator[None]:
+        """A block in which a module has other tensors, and after which it has its own again.
+
+        Functions are compiled in it: what stands for the tensors is in their places. As it is here, it sets attributes.
+
+        Args:
+            obj: A module.
+            state: All that `module_state` gives for it, with other tensors.
+        """
+        own = self.module_state(obj) or {}
+        try:
+            for name, tensor in state.items():
+                owner, last = place_in(obj, name)
+                setattr(owner, last, tensor)
+            yield
+        finally:
+            for name in {**(self.module_state(obj) or {})}.keys() - own.keys():
+                owner, last = place_in(obj, name)
+                delattr(owner, last)  # what was put there meanwhile stands for a tensor
+            for name, tensor in own.items():
+                owner, last = place_in(obj, name)
+                setattr(owner, last, tensor)
 
     def cannot(self, what: str) -> PyTreeTypeError:
         """The error where a method is missing that somebody needs."""
         return PyTreeTypeError(
             f"the runtime {self.name!r} can't {what}: its class {short_name(class_of(self))} does not define the method"
         )
+
+
+def place_in(module: Any, name: str) -> tuple[Any, str]:
+    """Where a path such as `head.weight` or `layers.0.bias` leads: the object, and the name of its attribute."""
+    *owners, last = name.split(".")
+    for owner in owners:
+        cls = class_of(module)
+        if issubclass(cls, (list, tuple)):
+            module = module[int(owner)]
+        else:
+            module = module[owner] if cls is dict else getattr(module, owner)
+    return module, last

@@ -163,6 +163,12 @@ impl KeyPath {
         path
     }
 
+    /// The path to something there.
+    pub(crate) fn and(mut self, entry: &str) -> Self {
+        self.is_cut |= !self.push(entry);
+        self
+    }
+
     /// Adds an entry where there is memory for it.
     fn push(&mut self, entry: &str) -> bool {
         if self.text.try_reserve(entry.len()).is_err() || self.ends.try_reserve(1).is_err() {

@@ -1,7 +1,7 @@
 //! The cache: what was made for calls, found again by the calls that it is right for.
 
 use std::mem;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -111,6 +111,8 @@ pub(crate) struct GuardCache {
     scope: &'static Scope,
     maxsize: usize,
     dynamic: bool,
+    /// Whether tensors are told by their facts also where their runtime has guards of its own.
+    reads_facts: AtomicBool,
     state: GilCell<State>,
 }
 
@@ -156,7 +158,8 @@ impl GuardCache {
         }
         let rules = Rules::of_call(self.scope, self.names().clone_ref(py));
         walk::leaves_if_same(entry.graph(), bound.as_any(), rules, |leaves| {
-            if entry.leaves_hold(py, leaves)? { entry.accept(py, leaves) } else { Ok(None) }
+            let holds = entry.complete(py, leaves)? && entry.leaves_hold(py, leaves)?;
+            if holds { entry.accept(py, leaves) } else { Ok(None) }
         })
     }
 
@@ -164,7 +167,7 @@ impl GuardCache {
     #[inline(never)]
     fn any<'py>(&self, bound: &Bound<'py, PyTuple>) -> PyResult<Option<Found<'py>>> {
         let py = bound.py();
-        let mut call = Observation::of(bound, self.scope, self.names(), false)?;
+        let mut call = Observation::of(bound, self.scope, self.names(), self.reads_facts(), false)?;
         let candidates = self.state.with(py, |state| state.table.candidates(py, call.hash, &call.tensors))?;
         for (place, entry) in candidates {
             let entry = entry.into_bound(py);
@@ -207,7 +210,8 @@ impl GuardCache {
         };
         let scope = scope_of(py, namespace)?;
         let signature = Signature::of(signature, name.to_owned())?;
-        Ok(Self { signature, scope, maxsize, dynamic, state: GilCell::new(State::default()) })
+        let (reads_facts, state) = (AtomicBool::new(false), GilCell::new(State::default()));
+        Ok(Self { signature, scope, maxsize, dynamic, reads_facts, state })
     }
 
     /// What was inserted for a call that this one is the same as, with the tensors of this one; None where nothing was.
@@ -234,7 +238,7 @@ impl GuardCache {
     ) -> PyResult<Bound<'py, Call>> {
         let cache = slf.get();
         let bound = cache.signature.bind(args, Some(kwargs))?;
-        let observed = Observation::of(&bound, cache.scope, cache.names(), true)?;
+        let observed = Observation::of(&bound, cache.scope, cache.names(), cache.reads_facts(), true)?;
         Bound::new(slf.py(), Call::new(slf, observed)?)
     }
 
@@ -330,6 +334,19 @@ impl GuardCache {
     #[getter]
     fn evictions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         int_of(py, self.state.with(py, |state| state.evictions))
+    }
+
+    /// Whether tensors are told by their dtypes and sizes also where their runtime has guards of its own.
+    #[getter]
+    fn reads_facts(&self) -> bool {
+        self.reads_facts.load(Ordering::Relaxed)
+    }
+
+    /// Tells all tensors by their facts from now on, and drops the entries, which were made without.
+    fn read_facts(&self, py: Python<'_>) {
+        self.reads_facts.store(true, Ordering::Relaxed);
+        let dropped = self.state.with(py, |state| mem::take(&mut state.table));
+        drop(dropped);
     }
 
     /// Drops all entries and sets the counts back.

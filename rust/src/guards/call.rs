@@ -7,7 +7,8 @@ use pyo3::types::{PyBool, PyList, PyTuple};
 
 use super::cache::GuardCache;
 use super::guard::Tensor;
-use super::observation::{Observation, path_of_leaf};
+use super::modules::{self, Module};
+use super::observation::Observation;
 use super::statics::Static;
 use crate::errors::{Family, error, text_of};
 use crate::ffi::{self, RefVec, list_of, tuple_of};
@@ -26,6 +27,7 @@ pub(crate) struct Call {
     pub(super) is_tensor: Vec<bool>,
     pub(super) tensors: Vec<Tensor>,
     pub(super) statics: Vec<Static>,
+    pub(super) modules: Vec<Module>,
     /// The runtimes of the tensors, each once, numpy last.
     #[pyo3(get)]
     runtimes: Py<PyTuple>,
@@ -36,9 +38,9 @@ pub(crate) struct Call {
 impl Call {
     pub(super) fn new(cache: &Bound<'_, GuardCache>, observed: Observation<'_>) -> PyResult<Self> {
         let runtimes = runtimes_of(cache, &observed)?.unbind();
-        let Observation { spec, leaves, is_tensor, tensors, statics, hash, generation } = observed;
+        let Observation { spec, leaves, is_tensor, tensors, statics, modules, hash, generation } = observed;
         let (cache, spec) = (cache.clone().unbind(), spec.unbind());
-        Ok(Self { cache, spec, leaves, is_tensor, tensors, statics, runtimes, hash, generation })
+        Ok(Self { cache, spec, leaves, is_tensor, tensors, statics, modules, runtimes, hash, generation })
     }
 
     pub(super) fn is_of(&self, cache: &Bound<'_, GuardCache>) -> bool {
@@ -75,7 +77,7 @@ fn runtimes_of<'py>(cache: &Bound<'py, GuardCache>, call: &Observation<'py>) -> 
     }
     if let [(_, first, one), (_, second, other), ..] = others.as_slice() {
         let names = cache.get().names();
-        let path = |leaf: usize| path_of_leaf(py, &call.spec, leaf, names);
+        let path = |leaf: usize| modules::path_of(py, &call.spec, &call.modules, leaf, names);
         let text = |leaf: usize| path(leaf).full().unwrap_or_default().to_owned();
         let message = format!(
             "the tensors of one call must belong to one runtime (and numpy), but {} is of {one} and {} of {other}: convert \
@@ -91,7 +93,7 @@ fn runtimes_of<'py>(cache: &Bound<'py, GuardCache>, call: &Observation<'py>) -> 
 
 #[pymethods]
 impl Call {
-    /// All leaves, in order.
+    /// All leaves, in order, then the tensors of those that are modules.
     #[getter]
     fn leaves<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         list_of(py, self.leaves.as_slice().iter().flatten().map(|leaf| leaf.bind(py).clone()))
@@ -109,14 +111,21 @@ impl Call {
         tuple_of(py, self.is_tensor.iter().map(|is_tensor| PyBool::new(py, *is_tensor).to_owned().into_any()))
     }
 
-    /// The path of each leaf, from the name of its parameter on.
+    /// The path of each leaf, and of each tensor of a module, from the name of its parameter on.
     #[getter]
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut names = RefVec::default();
-        for name in self.spec.get().0.leaf_texts(py, Some(self.cache.get().names()))? {
+        for name in modules::texts_of(py, &self.spec.get().0, &self.modules, self.cache.get().names())? {
             names.push(text_of(py, &name)?.into_any())?;
         }
         ffi::tuple_from(py, &mut names, 0)
+    }
+
+    /// The leaves that are modules: the number of the leaf, the runtime, and the names of its tensors, a tuple for each.
+    #[getter]
+    fn modules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let all = crate::limits::all_of(self.modules.iter().map(|module| module.as_tuple(py)))?;
+        tuple_of(py, all)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -125,6 +134,7 @@ impl Call {
         visit.call(&self.runtimes)?;
         self.leaves.as_slice().iter().try_for_each(|leaf| visit.call(leaf))?;
         self.tensors.iter().try_for_each(|tensor| tensor.traverse(&visit))?;
-        self.statics.iter().try_for_each(|value| value.traverse(&visit))
+        self.statics.iter().try_for_each(|value| value.traverse(&visit))?;
+        self.modules.iter().try_for_each(|module| module.traverse(&visit))
     }
 }

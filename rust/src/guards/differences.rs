@@ -9,6 +9,7 @@ use pyo3::types::{PyList, PyTuple};
 use super::call::Call;
 use super::entry::GuardEntry;
 use super::guard::Guard;
+use super::modules;
 use crate::errors::{no_memory, show, text_of};
 use crate::ffi::{self, RefVec, tuple_of};
 use crate::limits::{Grow, Interrupts, gathered, write};
@@ -84,10 +85,15 @@ impl Differences {
     }
 
     fn compare_leaves(&mut self, py: Python<'_>, entry: &GuardEntry, call: &Call) -> PyResult<()> {
-        let names = call.spec.get().0.leaf_texts(py, Some(&entry.names))?;
+        let names = modules::texts_of(py, &call.spec.get().0, &call.modules, &entry.names)?;
         if !entry.graph().has_same_registrations(&call.spec.get().0) {
             let (old, new) = ("another registration".to_owned(), "the registration of now".to_owned());
             self.add(String::new(), Some(old), Some(new), "registration")?;
+        }
+        let old_names = modules::texts_of(py, entry.graph(), &entry.modules, &entry.names)?;
+        if old_names != names {
+            self.compare_tensors_of_modules(py, (entry, &old_names), (call, &names))?;
+            return self.compare_common_leaves(py, entry, call);
         }
         for (leaf, name) in leaves_of(entry, call).zip(names) {
             self.compare_leaf(py, &leaf, name)?;
@@ -104,8 +110,7 @@ impl Differences {
             (Guard::Static(value), Found::Static(index)) => {
                 let found = leaf.call.statics[index].object.bind(py);
                 if let Some((attribute, old, new)) = value.changed_attribute(found) {
-                    let path = format!("{name}.{}", attribute.to_string_lossy());
-                    self.add(path, old.as_ref().map(show), new.as_ref().map(show), "attribute")
+                    self.add(name + &attribute, old.as_ref().map(show), new.as_ref().map(show), "attribute")
                 } else {
                     self.add(name, Some(old), Some(new), "static")
                 }
@@ -118,8 +123,8 @@ impl Differences {
     /// Where the structures differ: the leaves that both have, by their paths, but none below a container that is another
     /// one or of another length. Leaves that one side alone has are put in words.
     fn compare_common_leaves(&mut self, py: Python<'_>, entry: &GuardEntry, call: &Call) -> PyResult<()> {
-        let old_names = entry.graph().leaf_texts(py, Some(&entry.names))?;
-        let new_names = call.spec.get().0.leaf_texts(py, Some(&entry.names))?;
+        let old_names = modules::texts_of(py, entry.graph(), &entry.modules, &entry.names)?;
+        let new_names = modules::texts_of(py, &call.spec.get().0, &call.modules, &entry.names)?;
         let (old_places, new_places) = (places_of(&old_names)?, places_of(&new_names)?);
         let found = gathered(found_in(call))?;
         let mut others = HashSet::new();
@@ -142,6 +147,26 @@ impl Differences {
             if !is_below(name, &others) {
                 let leaf = Leaf::of(entry, *old_place, call, place, found[place]);
                 self.compare_leaf(py, &leaf, name.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tensors of modules that only one side has.
+    fn compare_tensors_of_modules(
+        &mut self,
+        py: Python<'_>,
+        (entry, old_names): (&GuardEntry, &[String]),
+        (call, names): (&Call, &[String]),
+    ) -> PyResult<()> {
+        for (name, guard) in old_names.iter().zip(&entry.guards).filter(|(name, _)| !names.contains(name)) {
+            self.add(name.clone(), Some(guard.text(py, &entry.sizes)), None, "tensor")?;
+        }
+        let first = names.len() - call.modules.iter().map(|module| module.names.len()).sum::<usize>();
+        let tensors = call.tensors.len() - (names.len() - first);
+        for (name, tensor) in names[first..].iter().zip(&call.tensors[tensors..]) {
+            if !old_names.contains(name) {
+                self.add(name.clone(), None, Some(tensor.text(py, None)), "tensor")?;
             }
         }
         Ok(())
@@ -374,7 +399,8 @@ impl<'a> Leaf<'a> {
 }
 
 fn count_unequal(py: Python<'_>, entry: &GuardEntry, call: &Call) -> usize {
-    leaves_of(entry, call).filter(|leaf| !leaf.is_same(py)).count()
+    let other_names = !modules::are_alike(py, &entry.modules, &call.modules);
+    leaves_of(entry, call).filter(|leaf| !leaf.is_same(py)).count() + usize::from(other_names)
 }
 
 /// The place of each among some, the last one where several are alike.

@@ -11,7 +11,8 @@ use crate::ffi;
 
 /// Calls what a cache has for a call with the call's tensors; where it has nothing, `_miss(args, kwargs)` gives the result.
 ///
-/// A class that derives from it has that method.
+/// A class that derives from it has that method, and `_other_results(args, kwargs, error)`, which gives the result where a
+/// graph has raised an error whose class has a `_has_other_results`.
 ///
 /// Args:
 ///     cache: the `GuardCache`.
@@ -19,6 +20,24 @@ use crate::ffi;
 pub(crate) struct Dispatcher {
     #[pyo3(get, name = "_cache")]
     cache: Py<GuardCache>,
+}
+
+impl Dispatcher {
+    /// The result after a graph has raised: `_other_results(args, kwargs)` where the exception says that it is asked for.
+    #[cold]
+    fn after<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+        raised: PyErr,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if !raised.value(py).get_type().hasattr(intern!(py, "_has_other_results"))? {
+            return Err(raised);
+        }
+        let kwargs = kwargs.cloned().map_or_else(|| ffi::new_dict(py, 0), Ok)?;
+        slf.call_method1(intern!(py, "_other_results"), (args, kwargs, raised.into_value(py)))
+    }
 }
 
 #[pymethods]
@@ -36,10 +55,11 @@ impl Dispatcher {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if let Some((value, tensors)) = slf.get().cache.get().find(args, kwargs)? {
-            return match value.cast::<Replay>() {
+            let result = match value.cast::<Replay>() {
                 Ok(replay) => replay.get().run(tensors),
                 Err(_) => ffi::call_one(&value, tensors.as_any()),
             };
+            return result.or_else(|raised| Self::after(slf, args, kwargs, raised));
         }
         let kwargs = kwargs.cloned().map_or_else(|| ffi::new_dict(py, 0), Ok)?;
         slf.call_method1(intern!(py, "_miss"), (args, kwargs))

@@ -11,7 +11,8 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use super::call::Call;
 use super::facts::Layout;
 use super::guard::{Axes, Guard, Tensor, Watched, hash_of_facts};
-use super::observation::{Observation, answer, path_of_leaf};
+use super::modules::{self, Module};
+use super::observation::{Observation, answer};
 use crate::errors::{Family, error, show, text_of};
 use crate::ffi::{self, Raw, RefVec, int_of, list_of};
 use crate::limits::{Grow, check_memory, gathered};
@@ -32,8 +33,9 @@ pub(crate) struct GuardEntry {
     #[pyo3(get)]
     pub(super) spec: Py<TreeSpec>,
     pub(super) names: Py<PyTuple>,
-    /// One for each leaf.
+    /// One for each leaf, then for each tensor of a module.
     pub(super) guards: Vec<Guard>,
+    pub(super) modules: Vec<Module>,
     /// The sizes that they ask for.
     pub(super) sizes: Vec<isize>,
     conditions: Vec<Condition>,
@@ -151,6 +153,7 @@ impl GuardEntry {
             spec: call.spec.clone_ref(py),
             names: names.clone_ref(py),
             guards: of_leaves,
+            modules: crate::limits::all_of(call.modules.iter().map(|module| module.clone_ref(py)))?,
             sizes,
             conditions,
             hash: call.hash,
@@ -172,6 +175,20 @@ impl GuardEntry {
         self.generation.load(Ordering::Relaxed) == generation
     }
 
+    /// Adds the tensors of modules to leaves; false where a module is not the one that it has to be, or has other tensors.
+    #[inline]
+    pub(super) fn complete(&self, py: Python<'_>, leaves: &mut RefVec) -> PyResult<bool> {
+        for module in &self.modules {
+            let Some(Some(leaf)) = leaves.raw().get(module.leaf).copied() else { return Ok(false) };
+            let is_same =
+                matches!(&self.guards[module.leaf], Guard::Static(known) if known.object.as_ptr() == leaf.as_ptr());
+            if !is_same || !module.add_tensors(py, leaves)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether leaves are what they have to be; runs code of the user's for values with a hash or equality of their own.
     #[inline]
     pub(super) fn leaves_hold(&self, py: Python<'_>, leaves: &RefVec) -> PyResult<bool> {
@@ -191,7 +208,7 @@ impl GuardEntry {
     #[inline(never)]
     fn leaf_holds(&self, py: Python<'_>, index: usize, leaf: Raw) -> PyResult<bool> {
         let holds = self.guards[index].holds(&ffi::own(py, leaf), &self.sizes);
-        answer(py, holds, &|| path_of_leaf(py, self.spec.bind(py), index, &self.names))
+        answer(py, holds, &|| modules::path_of(py, self.spec.bind(py), &self.modules, index, &self.names))
     }
 
     /// Whether a call is one for this entry, but for the conditions.
@@ -203,7 +220,10 @@ impl GuardEntry {
                 return Ok(false);
             }
         }
-        if !self.graph().has_same_registrations(&other.get().0) || !self.has_same_runtimes(call) {
+        if !self.graph().has_same_registrations(&other.get().0)
+            || !self.has_same_runtimes(call)
+            || !modules::are_alike(py, &self.modules, &call.modules)
+        {
             return Ok(false);
         }
         if !self.leaves_hold(py, &call.leaves)? {
@@ -307,7 +327,7 @@ impl GuardEntry {
     #[getter]
     fn guards<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let mut texts = RefVec::default();
-        let names = self.graph().leaf_texts(py, Some(&self.names))?;
+        let names = modules::texts_of(py, self.graph(), &self.modules, &self.names)?;
         for (name, guard) in names.iter().zip(&self.guards) {
             texts.push(text_of(py, &format!("{name}: {}", guard.text(py, &self.sizes)))?.into_any())?;
         }
@@ -323,6 +343,7 @@ impl GuardEntry {
         visit.call(&self.spec)?;
         visit.call(&self.names)?;
         self.guards.iter().try_for_each(|guard| guard.traverse(&visit))?;
+        self.modules.iter().try_for_each(|module| module.traverse(&visit))?;
         for Condition { function, value, text } in &self.conditions {
             visit.call(function)?;
             visit.call(value)?;

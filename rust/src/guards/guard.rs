@@ -18,16 +18,18 @@ pub(super) struct Tensor {
     pub(super) class: Py<PyType>,
     pub(super) runtime: Py<PyAny>,
     reading: Reading,
-    /// None where the runtime has guards of its own.
+    /// None where they were not read.
     pub(super) facts: Option<Facts>,
     dtype_hash: u64,
 }
 
 impl Tensor {
-    pub(super) fn of(tensor: &Bound<'_, PyAny>, class: TensorClass) -> PyResult<Self> {
+    /// A tensor of a call; its facts are read where its runtime has no guards of its own, or where that is asked for.
+    pub(super) fn of(tensor: &Bound<'_, PyAny>, class: TensorClass, reads_facts: bool) -> PyResult<Self> {
         let py = tensor.py();
         let runtime = ffi::own(py, class.runtime).unbind();
-        let facts = if class.own_guards { None } else { Some(Facts::of(tensor, class.reading)?) };
+        let is_read = reads_facts || !class.own_guards;
+        let facts = if is_read { Some(Facts::of(tensor, class.reading)?) } else { None };
         let mut mixer = Mixer::new(0);
         if let Some(facts) = &facts {
             mix_dtype(&mut mixer, facts.dtype.bind(py));

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple, PyType};
 
+use super::modules::state_of;
 use super::runtimes::{Sort, sort_of};
 use super::statics::{is_atom, is_known_by_identity, method_parts};
 use crate::errors::{Family, KeyPath, class_name, error, text_of, with_article};
@@ -119,7 +120,8 @@ fn parts_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'py,
     Ok(parts)
 }
 
-fn holds_tensors(tree: &Bound<'_, PyAny>, scope: &'static Scope) -> PyResult<bool> {
+/// Whether a tree has tensors, or modules that have some.
+pub(super) fn holds_tensors(tree: &Bound<'_, PyAny>, scope: &'static Scope) -> PyResult<bool> {
     let py = tree.py();
     let rules = Rules::of_call(scope, PyTuple::empty(py).unbind());
     // A circle, or a flatten function that fails: not a tree that a function could have taken tensors from.
@@ -129,7 +131,12 @@ fn holds_tensors(tree: &Bound<'_, PyAny>, scope: &'static Scope) -> PyResult<boo
         Err(raised) => return Err(raised),
     };
     for leaf in leaves.iter() {
-        if matches!(sort_of(py, ffi::raw(&leaf))?, Sort::Tensor(_)) {
+        let holds = match sort_of(py, ffi::raw(&leaf))? {
+            Sort::Tensor(_) => true,
+            Sort::Module(runtime) => state_of(&ffi::own(py, runtime), &leaf)?.is_some_and(|state| !state.is_empty()),
+            Sort::Static => false,
+        };
+        if holds {
             return Ok(true);
         }
     }

@@ -6,9 +6,11 @@ use pyo3::types::{PyIterator, PyTuple};
 
 use super::guard::Tensor;
 use super::holders::refuse_holder;
+use super::modules::{self, Module, State, state_of, wrong_state};
+use super::parts::refuse_unnamed;
 use super::runtimes::{self, Sort, sort_of};
 use super::statics::Static;
-use crate::errors::{Family, KeyPath, add_note, class_name, error, with_article};
+use crate::errors::{Family, KeyPath, add_note, class_name, error, quote, with_article};
 use crate::ffi::{self, RefVec};
 use crate::limits::{Grow, Interrupts, check_memory};
 use crate::registry::Scope;
@@ -28,15 +30,12 @@ pub(super) struct Observation<'py> {
     /// The leaves that are tensors, in order, and the others.
     pub(super) tensors: Vec<Tensor>,
     pub(super) statics: Vec<Static>,
+    /// The modules among those, whose tensors come after all leaves.
+    pub(super) modules: Vec<Module>,
     /// Of the structure, the values, and which leaves are tensors.
     pub(super) hash: u64,
     /// As of which state of registrations and runtimes.
     pub(super) generation: u64,
-}
-
-/// Says where a leaf is, from the name of a parameter on.
-pub(super) fn path_of_leaf(py: Python<'_>, spec: &Bound<'_, TreeSpec>, leaf: usize, names: &Py<PyTuple>) -> KeyPath {
-    spec.get().0.named_path_of_leaf(py, leaf, Some(names))
 }
 
 impl<'py> Observation<'py> {
@@ -46,15 +45,17 @@ impl<'py> Observation<'py> {
         bound: &Bound<'py, PyTuple>,
         scope: &'static Scope,
         names: &Py<PyTuple>,
+        reads_facts: bool,
         refuses_holders: bool,
     ) -> PyResult<Self> {
         let py = bound.py();
         let generation = runtimes::generation();
         let rules = Rules::of_call(scope, names.clone_ref(py));
-        let (leaves, structure, _) = walk::flatten_to_refs(bound.as_any(), rules)?;
+        let (mut leaves, structure, _) = walk::flatten_to_refs(bound.as_any(), rules)?;
         let spec = structure.into_spec(py)?;
         let mut mixer = Mixer::new(spec.get().0.named_hash(py, spec.as_ptr() as usize, Some(names))?);
         let (mut is_tensor, mut tensors, mut statics) = (Vec::new(), Vec::new(), Vec::new());
+        let mut found: Vec<(usize, Bound<'py, PyAny>, State<'py>)> = Vec::new();
         let mut interrupts = Interrupts::new();
         for (index, leaf) in leaves.as_slice().iter().enumerate() {
             interrupts.after(py, PER_LEAF)?;
@@ -65,10 +66,23 @@ impl<'py> Observation<'py> {
             is_tensor.grow(matches!(sort, Sort::Tensor(_)))?;
             if let Sort::Tensor(class) = sort {
                 mixer.add(1);
-                tensors.grow(Tensor::of(leaf, class)?)?;
+                tensors.grow(Tensor::of(leaf, class, reads_facts)?)?;
                 continue;
             }
-            let path = || path_of_leaf(py, &spec, index, names);
+            let path = || modules::path_of(py, &spec, &[], index, names);
+            if let Sort::Module(runtime) = sort {
+                let runtime = ffi::own(py, runtime);
+                if let Some(state) = state_of(&runtime, leaf)? {
+                    if refuses_holders {
+                        refuse_unnamed(leaf, &state, &path, scope)?;
+                    }
+                    let value = Static::of_module(leaf).map_err(|unusable| no_guard(leaf, unusable, &path()))?;
+                    mixer.add(value.hash);
+                    statics.grow(value)?;
+                    found.grow((index, runtime, state))?;
+                    continue;
+                }
+            }
             if refuses_holders {
                 refuse_holder(leaf, &path, scope)?;
             }
@@ -83,7 +97,22 @@ impl<'py> Observation<'py> {
             mixer.add(value.hash);
             statics.grow(value)?;
         }
-        Ok(Self { spec, leaves, is_tensor, tensors, statics, hash: mixer.finish(), generation })
+        let mut modules = Vec::new();
+        for (leaf, runtime, state) in found {
+            let mut names = Vec::new();
+            for (name, tensor) in state {
+                let Sort::Tensor(class) = sort_of(py, ffi::raw(&tensor))? else {
+                    let got = format!("{} as '{}'", quote(&tensor), name.to_string_lossy());
+                    return Err(wrong_state(&runtime, &got));
+                };
+                tensors.grow(Tensor::of(&tensor, class, reads_facts)?)?;
+                is_tensor.grow(true)?;
+                leaves.push(tensor)?;
+                names.grow(name.unbind())?;
+            }
+            modules.grow(Module { leaf, runtime: runtime.unbind(), names })?;
+        }
+        Ok(Self { spec, leaves, is_tensor, tensors, statics, modules, hash: mixer.finish(), generation })
     }
 }
 

@@ -17,6 +17,8 @@ use crate::registry;
 pub(super) enum Sort {
     /// Its instances are values.
     Static,
+    /// Its instances may be modules of this runtime, which the table keeps alive until it changes.
+    Module(Raw),
     Tensor(TensorClass),
 }
 
@@ -38,7 +40,13 @@ struct Table {
     runtimes: Vec<(Py<PyAny>, Option<Py<PyTuple>>)>,
 }
 
-static RESOLVER: GilCell<Option<Py<PyAny>>> = GilCell::new(None);
+/// The functions that say to which runtime a class of tensors belongs, and which one may know a class of modules.
+struct Resolver {
+    tensors: Py<PyAny>,
+    modules: Option<Py<PyAny>>,
+}
+
+static RESOLVER: GilCell<Option<Resolver>> = GilCell::new(None);
 static TABLE: GilCell<Option<Table>> = GilCell::new(None);
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
@@ -58,11 +66,17 @@ pub(super) fn generation() -> u64 {
 ///         instances are no tensors. It is asked once for each class, and again after `forget_runtimes()`, a registration, or
 ///         the end of a class. Where the runtime has a tuple of str as `described_by`, its tensors are read by these
 ///         attributes.
+///     modules: called with a class that is not one of tensors; returns the runtime whose `module_state(obj)` is to be asked
+///         of its instances, or None.
 #[pyfunction]
-pub(crate) fn set_runtime_resolver(resolver: &Bound<'_, PyAny>) -> PyResult<()> {
+#[pyo3(signature = (resolver, modules=None))]
+pub(crate) fn set_runtime_resolver(resolver: &Bound<'_, PyAny>, modules: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let py = resolver.py();
     check_function("resolver", resolver)?;
-    let replaced = RESOLVER.with(py, |held| held.replace(resolver.clone().unbind()));
+    modules.map_or(Ok(()), |modules| check_function("modules", modules))?;
+    let made =
+        Resolver { tensors: resolver.clone().unbind(), modules: modules.map(|modules| modules.clone().unbind()) };
+    let replaced = RESOLVER.with(py, |held| held.replace(made));
     drop(replaced);
     forget_runtimes(py);
     Ok(())
@@ -81,7 +95,7 @@ pub(crate) fn forget_runtimes(py: Python<'_>) {
 pub(crate) fn runtime_of<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(match sort_of(obj.py(), ffi::raw(obj))? {
         Sort::Tensor(class) => Some(ffi::own(obj.py(), class.runtime)),
-        Sort::Static => None,
+        Sort::Static | Sort::Module(_) => None,
     })
 }
 
@@ -109,11 +123,21 @@ fn resolve(cls: &Bound<'_, PyType>) -> PyResult<Sort> {
     for _ in 0..MOST_TRIES {
         registry::watch(cls)?;
         let current = generation();
-        let resolver = RESOLVER.with(py, |resolver| resolver.as_ref().map(|resolver| resolver.clone_ref(py)));
-        let runtime = match resolver {
-            Some(resolver) => Some(ffi::call_one(resolver.bind(py), cls.as_any())?).filter(|found| !found.is_none()),
-            None => None,
-        };
+        let (tensors, modules) = RESOLVER.with(py, |held| match held {
+            Some(held) => {
+                (Some(held.tensors.clone_ref(py)), held.modules.as_ref().map(|modules| modules.clone_ref(py)))
+            }
+            None => (None, None),
+        });
+        let runtime = ask(tensors, cls)?;
+        if runtime.is_none()
+            && let Some(runtime) = ask(modules, cls)?
+        {
+            if generation() == current {
+                return Ok(remember(cls, Some(runtime), None, current));
+            }
+            continue;
+        }
         let found = match &runtime {
             Some(runtime) => {
                 let own_guards = runtime.getattr(intern!(py, "own_guards"))?.is_truthy()?;
@@ -129,6 +153,11 @@ fn resolve(cls: &Bound<'_, PyType>) -> PyResult<Sort> {
     let message =
         format!("looking for the runtime of the class {name} registers runtimes or classes each time: it must not");
     Err(error(py, Family::Registration, None, &message))
+}
+
+fn ask<'py>(resolver: Option<Py<PyAny>>, cls: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(resolver) = resolver else { return Ok(None) };
+    Ok(Some(ffi::call_one(resolver.bind(cls.py()), cls.as_any())?).filter(|found| !found.is_none()))
 }
 
 /// The names by which a runtime describes its tensors; interned, as the first is looked up for every tensor.
@@ -157,17 +186,25 @@ fn remember(
             classes: HashMap::default(),
             runtimes: Vec::new(),
         });
-        let sort = match runtime.zip(found) {
-            Some((runtime, (own_guards, reading, names))) => {
+        let sort = match runtime {
+            Some(runtime) => {
                 let raw = ffi::raw(&runtime);
+                let (class, names) = found.map_or((None, None), |(own_guards, reading, names)| {
+                    (Some((own_guards, reading)), names.map(Bound::unbind))
+                });
                 if !table.runtimes.iter().any(|(known, _)| known.is(&runtime)) {
-                    table.runtimes.push((runtime.clone().unbind(), names.map(Bound::unbind)));
+                    table.runtimes.push((runtime.clone().unbind(), None));
                 }
-                // Those that the table keeps, which may have been read for another class.
-                let held = table.runtimes.iter().find(|(known, _)| known.is(&runtime));
-                let names = held.and_then(|(_, names)| names.as_ref());
-                let reading = names.map_or(reading, |names| Reading::Described(ffi::raw(names.bind(py))));
-                Sort::Tensor(TensorClass { runtime: raw, own_guards, reading })
+                // The names that the table keeps, which may have been read for another class.
+                let held = table.runtimes.iter_mut().find(|(known, _)| known.is(&runtime));
+                let names = held.and_then(|(_, held)| match names {
+                    Some(names) => Some(&*held.get_or_insert(names)),
+                    None => held.as_ref(),
+                });
+                class.map_or(Sort::Module(raw), |(own_guards, reading)| {
+                    let reading = names.map_or(reading, |names| Reading::Described(ffi::raw(names.bind(py))));
+                    Sort::Tensor(TensorClass { runtime: raw, own_guards, reading })
+                })
             }
             None => Sort::Static,
         };

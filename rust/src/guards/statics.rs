@@ -10,6 +10,7 @@ use pyo3::types::{
 };
 
 use super::holders::{Attributes, attributes_of};
+use super::parts::{Part, are_parts_of, change_of_parts, parts_of};
 use crate::ffi::{self, Raw};
 use crate::limits::Grow;
 use crate::structure::Mixer;
@@ -27,12 +28,14 @@ enum Manner {
     Fields(Py<PyAny>),
     /// It alone, as long as it holds what it held.
     Attributes(Vec<Held>),
+    /// A module: it alone, as long as it has the parts that it had, and these hold what they held beside tensors.
+    Module(Vec<Part>),
     /// A function and the object it is bound to, by the manner of the object.
     Method { function: Py<PyAny>, owner: Box<Static> },
 }
 
 /// An attribute as it was.
-enum Held {
+pub(super) enum Held {
     /// A slot that nothing was put in.
     Unset(Py<PyString>),
     Value {
@@ -94,6 +97,12 @@ impl Static {
         Ok(Self { object, manner: Manner::Value, hash })
     }
 
+    /// Takes a module as a guard; its tensors are not part of it.
+    pub(super) fn of_module(module: &Bound<'_, PyAny>) -> Result<Self, Unusable> {
+        let (parts, hash) = parts_of(module)?;
+        Ok(Self { object: module.clone().unbind(), manner: Manner::Module(parts), hash })
+    }
+
     /// Whether a value is the same, where that can be seen without running Python code.
     #[inline]
     pub(super) fn at_sight(&self, found: Raw) -> Option<bool> {
@@ -120,21 +129,8 @@ impl Static {
                 let Some(current) = compared_fields(found)? else { return Ok(false) };
                 Ok(hash_of_fields(found, &current)? == self.hash && values::equal(fields.bind(py), &current)?)
             }
-            Manner::Attributes(held) => {
-                if !object.is(found) {
-                    return Ok(false);
-                }
-                let current = attributes_of(found)?;
-                if current.len() != held.len() {
-                    return Ok(false);
-                }
-                for (held, (name, value)) in held.iter().zip(&current) {
-                    if !held.holds(name, value.as_ref())? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
+            Manner::Attributes(held) => Ok(object.is(found) && are_held(held, &attributes_of(found)?)?),
+            Manner::Module(parts) => Ok(object.is(found) && are_parts_of(parts, found)?),
             Manner::Method { function, owner } => match method_parts(found)? {
                 Some((current, current_owner)) if function.is(&current) => owner.holds(&current_owner),
                 _ => Ok(false),
@@ -150,6 +146,7 @@ impl Static {
             Manner::Value => Manner::Value,
             Manner::Fields(fields) => Manner::Fields(fields.clone_ref(py)),
             Manner::Attributes(held) => Manner::Attributes(held.iter().map(|held| held.clone_ref(py)).collect()),
+            Manner::Module(parts) => Manner::Module(parts.iter().map(|part| part.clone_ref(py)).collect()),
             Manner::Method { function, owner } => {
                 Manner::Method { function: function.clone_ref(py), owner: Box::new(owner.clone_ref(py)) }
             }
@@ -157,26 +154,14 @@ impl Static {
         Self { object: self.object.clone_ref(py), manner, hash: self.hash }
     }
 
-    /// The first attribute that is not what it was, where an object was told by what it holds: its name, and the old and
-    /// the new value. Runs no code of the user's.
+    /// The first attribute that is not what it was, where an object was told by what it holds: its path from the object on,
+    /// and the old and the new value. Runs no code of the user's.
     pub(super) fn changed_attribute<'py>(&self, found: &Bound<'py, PyAny>) -> Option<Change<'py>> {
-        let py = found.py();
-        let Manner::Attributes(held) = &self.manner else { return None };
-        let current = attributes_of(found).ok()?;
-        let old = |held: &Held| match held {
-            Held::Unset(_) => None,
-            Held::Value { frozen, .. } => Some(frozen.bind(py).clone()),
-            Held::Identity { object, .. } => Some(object.bind(py).clone()),
-        };
-        for known in held {
-            let now = current.iter().find(|(name, _)| known.is_named(name));
-            let value = now.and_then(|(_, value)| value.clone());
-            if now.is_none() || !known.looks_the_same(py, value.as_ref()) {
-                return Some((known.name(py).clone(), old(known), value));
-            }
+        match &self.manner {
+            Manner::Attributes(held) => first_change(held, found.py(), attributes_of(found).ok()?),
+            Manner::Module(parts) if self.object.is(found) => change_of_parts(parts, found),
+            _ => None,
         }
-        let is_new = |name: &Bound<'_, PyString>| !held.iter().any(|known| known.is_named(name));
-        current.into_iter().find(|(name, _)| is_new(name)).map(|(name, value)| (name, None, value))
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -185,6 +170,7 @@ impl Static {
             Manner::Atom | Manner::Identity | Manner::Value => Ok(()),
             Manner::Fields(fields) => visit.call(fields),
             Manner::Attributes(held) => held.iter().try_for_each(|held| held.traverse(visit)),
+            Manner::Module(parts) => parts.iter().try_for_each(|part| part.traverse(visit)),
             Manner::Method { function, owner } => {
                 visit.call(function)?;
                 owner.traverse(visit)
@@ -204,10 +190,63 @@ fn same_atoms(ours: &Bound<'_, PyAny>, theirs: &Bound<'_, PyAny>) -> Result<bool
     values::equal(ours, theirs)
 }
 
-/// The name of an attribute with its old and its new value, where it has them.
-pub(super) type Change<'py> = (Bound<'py, PyString>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+/// The path of an attribute with its old and its new value, where it has them.
+pub(super) type Change<'py> = (String, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+/// Whether attributes are what they were.
+pub(super) fn are_held(held: &[Held], current: &Attributes<'_>) -> Result<bool, Unusable> {
+    if current.len() != held.len() {
+        return Ok(false);
+    }
+    for (held, (name, value)) in held.iter().zip(current) {
+        if !held.holds(name, value.as_ref())? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The first attribute that is not what it was.
+pub(super) fn first_change<'py>(held: &[Held], py: Python<'py>, current: Attributes<'py>) -> Option<Change<'py>> {
+    let path = |name: &Bound<'_, PyString>| format!(".{}", name.to_string_lossy());
+    let old = |held: &Held| match held {
+        Held::Unset(_) => None,
+        Held::Value { frozen, .. } => Some(frozen.bind(py).clone()),
+        Held::Identity { object, .. } => Some(object.bind(py).clone()),
+    };
+    for known in held {
+        let now = current.iter().find(|(name, _)| known.is_named(name));
+        let value = now.and_then(|(_, value)| value.clone());
+        if now.is_none() || !known.looks_the_same(py, value.as_ref()) {
+            return Some((path(known.name(py)), old(known), value));
+        }
+    }
+    let is_new = |name: &Bound<'_, PyString>| !held.iter().any(|known| known.is_named(name));
+    current.into_iter().find(|(name, _)| is_new(name)).map(|(name, value)| (path(&name), None, value))
+}
 
 impl Held {
+    /// By value where it has a usable one, else by identity.
+    pub(super) fn of(name: Bound<'_, PyString>, value: Option<Bound<'_, PyAny>>) -> Result<Self, Unusable> {
+        let Some(value) = value else { return Ok(Self::Unset(name.unbind())) };
+        if is_atom(&value) || is_container(&value) || !is_known_by_identity(&value)? && has_own_equality(&value)? {
+            let frozen = values::freeze(&value)?.unwrap_or_else(|| value.clone());
+            match values::hash(&frozen) {
+                Ok(hash) => return Ok(Self::Value { name: name.unbind(), frozen: frozen.unbind(), hash }),
+                Err(Unusable::Value { .. }) => {}
+                Err(raised) => return Err(raised),
+            }
+        }
+        Ok(Self::Identity { name: name.unbind(), object: value.unbind() })
+    }
+
+    pub(super) fn by_identity(name: Bound<'_, PyString>, value: Option<Bound<'_, PyAny>>) -> Self {
+        match value {
+            Some(value) => Self::Identity { name: name.unbind(), object: value.unbind() },
+            None => Self::Unset(name.unbind()),
+        }
+    }
+
     fn name<'a, 'py>(&'a self, py: Python<'py>) -> &'a Bound<'py, PyString> {
         match self {
             Self::Unset(name) | Self::Value { name, .. } | Self::Identity { name, .. } => name.bind(py),
@@ -250,7 +289,7 @@ impl Held {
         }
     }
 
-    fn clone_ref(&self, py: Python<'_>) -> Self {
+    pub(super) fn clone_ref(&self, py: Python<'_>) -> Self {
         match self {
             Self::Unset(name) => Self::Unset(name.clone_ref(py)),
             Self::Value { name, frozen, hash } => {
@@ -262,7 +301,7 @@ impl Held {
         }
     }
 
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
             Self::Unset(name) => visit.call(name),
             Self::Value { name, frozen: object, .. } | Self::Identity { name, object } => {
@@ -273,33 +312,16 @@ impl Held {
     }
 }
 
-/// The attributes of an object as they are: by value where they have a usable one, else by identity.
+/// The attributes of an object as they are.
 fn hold(value: &Bound<'_, PyAny>) -> Result<Vec<Held>, Unusable> {
     let mut held = Vec::new();
-    let attributes: Attributes<'_> = attributes_of(value)?;
-    for (name, value) in attributes {
-        let name = name.unbind();
-        let Some(value) = value else {
-            held.grow(Held::Unset(name))?;
-            continue;
-        };
-        if is_atom(&value) || is_container(&value) || !is_known_by_identity(&value)? && has_own_equality(&value)? {
-            let frozen = values::freeze(&value)?.unwrap_or_else(|| value.clone());
-            match values::hash(&frozen) {
-                Ok(hash) => {
-                    held.grow(Held::Value { name, frozen: frozen.unbind(), hash })?;
-                    continue;
-                }
-                Err(Unusable::Value { .. }) => {}
-                Err(raised) => return Err(raised),
-            }
-        }
-        held.grow(Held::Identity { name, object: value.unbind() })?;
+    for (name, value) in attributes_of(value)? {
+        held.grow(Held::of(name, value)?)?;
     }
     Ok(held)
 }
 
-fn hash_of_held(value: &Bound<'_, PyAny>, held: &[Held]) -> u64 {
+pub(super) fn hash_of_held(value: &Bound<'_, PyAny>, held: &[Held]) -> u64 {
     let mut mixer = Mixer::new(value.as_ptr() as u64);
     for held in held {
         mixer.add(match held {
