@@ -97,7 +97,7 @@ KEYS: list[Any] = [
 CONTEXTS: list[Any] = [
     [], {}, set(), [1], (1, [2]), {"a": 1, "b": [2]}, {"b": [2], "a": 1}, {1}, {True}, {1.0}, {"x", "y", "z", 1, None},
     [[]] * 50, ["a" * 40], [0, [1, [2, [3, [4, [5, [6, [7, [8, [9]]]]]]]]]], {(1, 2): {frozenset({3, "4"}): {5: {6}}}},
-    [*range(100)], {str(number): {number} for number in range(30)},
+    [*range(100)], {str(number): {number} for number in range(30)}, {*range(9000), *map(str, range(1000))},
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import OrderedDict
 from collections.abc import Callable
@@ -106,6 +107,46 @@ def test_matching_runs_none_either_where_the_keys_are_the_same_objects():
         assert Key.harm is not None
     finally:
         Key.harm = None
+
+
+def test_a_wide_one_that_is_rebuilt_is_as_if_it_had_grown():
+    """Its table is there before its order, so that it need not grow."""
+    tree = OrderedDict((key, [key]) for key in [*range(60_000, 0, -1), "last"])
+    for made in (cp.tree_map(lambda leaf: leaf, tree), cp.tree_unflatten(*reversed(cp.tree_flatten(tree)))):
+        assert made == tree
+        assert [*made] == [*tree] == [*dict.keys(made)]
+        assert identical([leaf for (leaf,) in made.values()], tree)
+        made.move_to_end(7)
+        made[0] = made.pop(8)
+        del made[9]
+        assert [*reversed(made)][:3] == [0, 7, "last"]
+        assert made.popitem(last=False) == (60_000, [60_000])
+        assert len([*made]) == len(made) == 59_999
+        assert made.copy() == made
+        assert cp.tree_leaves(made, is_leaf=lambda obj: type(obj) is list) == [*made.values()]
+
+
+@pytest.mark.usefixtures("small_heap")
+def test_a_wide_one_that_is_emptied_while_it_is_rebuilt_has_the_rest():
+    tree = OrderedDict((Key() if n % 8000 == 0 else -n, 0) for n in range(40_000))
+    spec, seen = cp.tree_structure(tree), []
+
+    def harm() -> None:
+        for half in gc.get_objects():
+            if type(half) is OrderedDict and half is not tree and len(half) > len([*half]) > 0:
+                seen.append((len(half), len([*half])))
+                half.clear()
+                return
+        Key.harm = harm
+
+    Key.harm = harm
+    try:
+        made = spec.unflatten(range(len(tree)))
+    finally:
+        Key.harm = None
+    assert seen == [(40_000, 8000)]
+    assert identical(made, [*tree][8000:])
+    assert [*made.values()] == [*range(8000, 40_000)]
 
 
 @readers

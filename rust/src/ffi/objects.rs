@@ -62,6 +62,12 @@ pub(crate) fn is_collected(object: Raw) -> bool {
     unsafe { (*ffi::Py_TYPE(object.as_ptr())).tp_flags & ffi::Py_TPFLAGS_HAVE_GC != 0 }
 }
 
+/// How many references there are to an object, as far as the interpreter counts them.
+pub(crate) fn references(object: &Bound<'_, PyAny>) -> isize {
+    // SAFETY: a live object.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
+}
+
 /// The items of an exact list or of a tuple.
 ///
 /// # Safety

@@ -1,5 +1,9 @@
 //! Plain values as bytes: the same in every process and on every machine, others for every other value.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
 use hashbrown::{HashMap, HashSet};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -8,19 +12,23 @@ use pyo3::types::{
 };
 
 use crate::errors::{no_memory, quote};
-use crate::ffi::{AddressHash, dict_entries, int_of, new_dict};
+use crate::ffi::{AddressHash, dict_entries, int_of, new_dict, references};
 use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 
 pub(crate) const DIGEST_BYTES: usize = 16;
 /// Longer content of a container counts by its digest, so that a value of many common parts takes no longer to write
 /// than to make.
 const LONGEST_CONTENT: usize = 32;
+/// The references to a container that is not met again: that of what it is in, and ours.
+const IN_ONE_PLACE: isize = 2;
 /// Stands where the length of shorter content does.
 const IS_DIGEST: u8 = 0xff;
 /// So many bytes go into the digest at once.
 const MOST_BYTES: usize = 1 << 20;
 /// A part is written by a method call or two, which take some steps' time.
 const PER_PART: usize = 8;
+/// So many members of a set are sorted at once, in less than a millisecond.
+const SORTED_AT_ONCE: usize = 1 << 12;
 
 /// Why a value has no bytes.
 pub(crate) enum NoBytes {
@@ -124,36 +132,39 @@ impl<'py> Writer<'py> {
                 }
             }
             loop {
-                let Some(top) = stack.last_mut() else { return Ok(()) };
+                let Some(top) = stack.last_mut() else { return Ok(forget(value.py(), written, interrupts)?) };
                 if let Some(next) = top.next()? {
                     current = next;
                     break;
                 }
-                let Some(complete) = stack.pop() else { return Ok(()) };
-                let bytes = self.closed(&complete)?;
+                let Some(mut complete) = stack.pop() else { return Ok(()) };
+                interrupts.after(value.py(), PER_PART)?;
+                let content = complete.sorted(value.py(), &mut interrupts)?;
+                let bytes = self.closed(complete.tag, &content)?;
                 put(&bytes, stack.last_mut().map_or(&mut self.bytes, |top| &mut top.content))?;
                 let address = complete.container.as_ptr() as usize;
                 around.remove(&address);
-                written.try_reserve(1).map_err(no_memory)?;
-                written.insert(address, (complete.container, bytes));
+                if references(&complete.container) > IN_ONE_PLACE {
+                    written.try_reserve(1).map_err(no_memory)?;
+                    written.insert(address, (complete.container, bytes));
+                }
             }
         }
     }
 
-    /// The bytes of a container all of whose parts are written.
-    fn closed(&self, complete: &Open<'py>) -> PyResult<Vec<u8>> {
-        let content = complete.sorted()?;
-        let mut bytes = vec![complete.tag];
+    /// The bytes of a container whose content is complete.
+    fn closed(&self, tag: u8, content: &[u8]) -> PyResult<Vec<u8>> {
+        let mut bytes = vec![tag];
         match u8::try_from(content.len()) {
             Ok(length) if content.len() <= LONGEST_CONTENT => bytes.push(length),
             _ => {
                 bytes.push(IS_DIGEST);
-                let digest = self.hash(&content)?.call_method0(intern!(self.blake2b.py(), "digest"))?;
+                let digest = self.hash(content)?.call_method0(intern!(self.blake2b.py(), "digest"))?;
                 bytes.extend_from_slice(digest.cast::<PyBytes>()?.as_bytes());
                 return Ok(bytes);
             }
         }
-        bytes.extend_from_slice(&content);
+        bytes.extend_from_slice(content);
         Ok(bytes)
     }
 }
@@ -185,16 +196,39 @@ impl<'py> Open<'py> {
         Ok(Some(next))
     }
 
-    /// The content; of a set in the order of the bytes of its members.
-    fn sorted(&self) -> PyResult<Vec<u8>> {
-        let Some(starts) = &self.starts else { return gathered(self.content.iter().copied()) };
+    /// The content; of a set in the order of the bytes of its members, which is found in parts: one sort of all could not
+    /// be interrupted.
+    fn sorted(&mut self, py: Python<'py>, interrupts: &mut Interrupts) -> PyResult<Vec<u8>> {
+        let Some(starts) = &self.starts else { return Ok(std::mem::take(&mut self.content)) };
         let ends = starts.iter().skip(1).copied().chain([self.content.len()]);
         let mut members = gathered(starts.iter().zip(ends).map(|(start, end)| &self.content[*start..end]))?;
-        members.sort_unstable();
+        for part in members.chunks_mut(SORTED_AT_ONCE) {
+            part.sort_unstable();
+            interrupts.after(py, part.len() * PER_PART)?;
+        }
+        // What is left of each part, that with the least member first.
+        let mut parts = BinaryHeap::from(gathered(members.chunks(SORTED_AT_ONCE).map(Reverse))?);
         let mut sorted = Vec::new();
-        members.into_iter().try_for_each(|member| put(member, &mut sorted))?;
+        while let Some(mut least) = parts.peek_mut() {
+            let Some((member, rest)) = least.0.split_first() else { break };
+            put(member, &mut sorted)?;
+            interrupts.after(py, PER_PART)?;
+            if rest.is_empty() {
+                PeekMut::pop(least);
+            } else {
+                least.0 = rest;
+            }
+        }
         Ok(sorted)
     }
+}
+
+/// Lets the containers go one by one: where there are many, that takes its time, too.
+fn forget(py: Python<'_>, written: Written<'_>, mut interrupts: Interrupts) -> PyResult<()> {
+    written.into_iter().try_for_each(|entry| {
+        drop(entry);
+        interrupts.after(py, 1)
+    })
 }
 
 fn put(more: &[u8], bytes: &mut Vec<u8>) -> PyResult<()> {

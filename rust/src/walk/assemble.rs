@@ -80,6 +80,16 @@ fn fill_wide_dict(dict: &Bound<'_, PyAny>, keys: &[Option<Py<PyAny>>], stack: &R
     Ok(())
 }
 
+/// Gives an empty `OrderedDict` the table of its entries, none of which is in its order yet: one that grows looks up all
+/// the keys it has, and nobody can interrupt that.
+fn make_room(ordered: &Bound<'_, PyAny>, keys: &[Option<Py<PyAny>>], stack: &RefVec, base: usize) -> PyResult<()> {
+    let py = ordered.py();
+    let entries = ffi::new_dict(py, keys.len())?.into_any();
+    fill_wide_dict(&entries, keys, stack, base)?;
+    py.get_type::<PyDict>().call_method1(intern!(py, "update"), (ordered, entries))?;
+    Ok(())
+}
+
 /// The same in the order that the dict had before its keys were sorted.
 fn fill_dict_in_order(
     dict: &Bound<'_, PyAny>,
@@ -126,6 +136,9 @@ fn assemble_rare<'py>(
         }
         Kind::OrderedDict => {
             let dict = builtins(py)?.ordered_dict.bind(py).call0()?;
+            if node.arity > MOST_AT_ONCE {
+                make_room(&dict, slots, stack, base)?;
+            }
             let mut interrupts = Interrupts::new();
             for (key, value) in slots.iter().zip(&stack.as_slice()[base..]) {
                 interrupts.after(py, PER_KEY)?;
