@@ -155,6 +155,11 @@ def key_of_entry(entry: Any) -> Any:
     return SequenceKey(entry) if exactly(entry, int) and entry >= 0 else MappingKey(entry)
 
 
+def key_of_field(name: Any) -> Any:
+    """The key of a field of a namedtuple. A class that was made by hand may have names that no attribute has."""
+    return GetAttrKey(name) if name.isidentifier() else MappingKey(name)
+
+
 NAMED_BY_INDEX: Names = (SequenceKey, None)
 NAMED_BY_PLACE: Names = (FlattenedIndexKey, None)
 
@@ -196,7 +201,7 @@ class Node:
         if self.kind in (DICT, ORDEREDDICT, DEFAULTDICT):
             return names_by_key(self.keys)
         if self.kind == NAMEDTUPLE:
-            return GetAttrKey, self.slots[0]._fields
+            return key_of_field, self.slots[0]._fields
         if self.kind == CUSTOM:
             return names_of_entries(self.slots[2])
         return (DataclassKey, self.slots[0].data_fields) if self.kind == DATACLASS else NAMED_BY_INDEX
@@ -291,7 +296,7 @@ class Builder:
         fields: tuple[str, ...] = cls._fields
         if len(fields) != arity:
             raise Refused(f"{cls.__qualname__} has {len(fields)} fields, and here it has {arity} children")
-        self.container(NAMEDTUPLE, arity, (GetAttrKey, fields), cls)
+        self.container(NAMEDTUPLE, arity, (key_of_field, fields), cls)
 
     def static(self, registration: Registration, value: Any, arity: int = 0) -> None:
         name = registration.cls.__qualname__

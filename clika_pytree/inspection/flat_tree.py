@@ -5,7 +5,6 @@ from __future__ import annotations
 from clika_pytree._native import (
     DataclassKey,
     FlattenedIndexKey,
-    GetAttrKey,
     MappingKey,
     SequenceKey,
     tree_flatten,
@@ -25,6 +24,7 @@ from clika_pytree.spec_builder import (
     STATIC,
     TUPLE,
     key_of_entry,
+    key_of_field,
 )
 from clika_pytree.typing import TYPE_CHECKING
 
@@ -121,7 +121,7 @@ class FlatTree:
             return MappingKey, self.dict_keys(node)
         if kind == NAMEDTUPLE:
             fields = self.class_of(node)._fields
-            return (GetAttrKey, fields) if len(fields) == arity else (SequenceKey, range(arity))
+            return (key_of_field, fields) if len(fields) == arity else (SequenceKey, range(arity))
         if kind == DATACLASS:
             return DataclassKey, self.registration(node).data_fields
         if kind == CUSTOM:

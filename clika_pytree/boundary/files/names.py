@@ -5,7 +5,6 @@ from __future__ import annotations
 from clika_pytree._native import (
     DataclassKey,
     FlattenedIndexKey,
-    GetAttrKey,
     MappingKey,
     SequenceKey,
     keystr,
@@ -13,7 +12,7 @@ from clika_pytree._native import (
 from clika_pytree.namedtuples import is_namedtuple_class
 from clika_pytree.plain_values import Refused, check_keys, count, exactly, read_entries, read_keys, write
 from clika_pytree.registration import named
-from clika_pytree.spec_builder import key_of_entry, loaded, searched_namespaces
+from clika_pytree.spec_builder import key_of_entry, key_of_field, loaded, searched_namespaces
 from clika_pytree.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def children_of(item: Any) -> Children:
         fields: Any = item.get("fields")
         if not exactly(fields, list) or not all(exactly(field, str) for field in fields):
             raise Refused("the fields of a node are no list of names")
-        return (GetAttrKey if "namedtuple" in item else DataclassKey), fields, len(fields)
+        return (key_of_field if "namedtuple" in item else DataclassKey), fields, len(fields)
     if "static" in item:
         return SequenceKey, (), 0
     arity = count(item.get("children"), "the number of children")

@@ -7,4 +7,4 @@ mod classes;
 mod text;
 
 pub(crate) use classes::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry};
-pub(crate) use text::{keystr, text_of_key, text_of_value};
+pub(crate) use text::{is_identifier, keystr, text_of_key, text_of_value};

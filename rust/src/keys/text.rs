@@ -78,6 +78,13 @@ pub(crate) fn text_of_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// Whether a str can stand behind a dot.
 pub(crate) fn is_identifier(text: &Bound<'_, PyAny>) -> bool {
+    if let Ok(Ok(text)) = text.cast::<PyString>().map(|text| text.to_str())
+        && text.is_ascii()
+    {
+        let is_letter = |byte: u8| byte == b'_' || byte.is_ascii_alphabetic();
+        let mut bytes = text.bytes();
+        return bytes.next().is_some_and(is_letter) && bytes.all(|byte| is_letter(byte) || byte.is_ascii_digit());
+    }
     let py = text.py();
     text.call_method0(intern!(py, "isidentifier")).and_then(|answer| answer.is_truthy()).unwrap_or(false)
 }

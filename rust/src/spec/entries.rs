@@ -7,7 +7,9 @@ use pyo3::types::{PyList, PyString, PyTuple, PyType};
 use super::Graph;
 use crate::errors::KeyPath;
 use crate::ffi::{RefVec, int_of, list_from};
-use crate::keys::{DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, key_of_entry, text_of_key};
+use crate::keys::{
+    DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, is_identifier, key_of_entry, text_of_key,
+};
 use crate::limits::Interrupts;
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node};
@@ -87,6 +89,8 @@ pub(super) fn key_of<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let entry = entry_of(py, node, slots, child)?;
     match node.kind {
+        // A class that was made by hand may have names that are none of an attribute.
+        Kind::NamedTuple if entry.is_instance_of::<PyString>() && !is_identifier(&entry) => MappingKey::new_key(entry),
         Kind::NamedTuple if entry.is_instance_of::<PyString>() => GetAttrKey::new_key(entry),
         Kind::Dataclass => DataclassKey::new_key(entry),
         Kind::Custom if slots.get(node.slots_at as usize + 2).is_some_and(Option::is_some) => key_of_entry(&entry),
