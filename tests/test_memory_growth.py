@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import boundary_calls
 import pytest
-from memory_growth import ALL_CALLS, CALLS, heap, repeat
+from memory_growth import ALL_CALLS, CALLS, boundaries, heap, repeat
 
 import clika_pytree as cp
 
 CALLS_EACH = 250
+COSTLY_CALLS_EACH = 20
 MOST_LOOKS = 20
 BLOCKS_EACH = 0.1
 SMALLEST_CHUNK = 32
 """What a leak takes of the C library's heap at least, in bytes."""
 OTHER_LIBRARIES = ("torch", "jax", "optree")
+BOUNDARY_CALLS = [
+    *(boundary_calls.CALLS | boundary_calls.COSTLY),
+    *(f"failing: {name}" for name in boundary_calls.FAILING | boundary_calls.FAILING_COSTLY),
+]
 
 
-@pytest.mark.usefixtures("small_heap")
-@pytest.mark.parametrize("call", ALL_CALLS.values(), ids=ALL_CALLS)
-def test_nothing_is_kept(call):
-    repeat(call, 50)
+def check_growth(call: Callable[[], Any], calls: int) -> None:
+    repeat(call, calls // 5)
     growth = []
     # What the interpreter and the C library keep for later grows for a while, and a leak every time. CPython 3.10 keeps
     # some thousand of the strs by which the C part of its json asks for attributes.
     while len(growth) < 4 or (len(growth) < MOST_LOOKS and min(blocks for blocks, _ in growth) >= BLOCKS_EACH):
         blocks, size = heap()
-        repeat(call, CALLS_EACH)
+        repeat(call, calls)
         more_blocks, more_size = heap()
-        growth.append(((more_blocks - blocks) / CALLS_EACH, (more_size - size) / CALLS_EACH))
+        growth.append(((more_blocks - blocks) / calls, (more_size - size) / calls))
     assert min(blocks for blocks, _ in growth) < BLOCKS_EACH
     assert min(size for _, size in growth) < SMALLEST_CHUNK / 2
+
+
+@pytest.mark.usefixtures("small_heap")
+@pytest.mark.parametrize("call", ALL_CALLS.values(), ids=ALL_CALLS)
+def test_nothing_is_kept(call):
+    check_growth(call, CALLS_EACH)
+
+
+@pytest.mark.usefixtures("small_heap")
+@pytest.mark.filterwarnings("ignore::clika_pytree.RecompileWarning")
+@pytest.mark.parametrize("name", BOUNDARY_CALLS)
+def test_no_boundary_keeps_memory(name, tmp_path):
+    call, is_costly = next((call, is_costly) for other, call, is_costly in boundaries(tmp_path) if other == name)
+    check_growth(call, COSTLY_CALLS_EACH if is_costly else CALLS_EACH)
 
 
 def test_every_function_is_among_them():
     called = " ".join(CALLS)
     functions = {name for name in cp.__all__ if name.islower() and not name.endswith(OTHER_LIBRARIES)}
     assert {name for name in functions - {"__version__", "pytree"} if name not in called} == set()
+    called = " ".join(BOUNDARY_CALLS)
+    functions = {name for names in cp.BOUNDARIES.values() for name in names if name.islower()}
+    assert {name for name in functions if name not in called} == set()
