@@ -26,16 +26,19 @@ BOUNDARY_CALLS = [
 
 def check_growth(call: Callable[[], Any], calls: int) -> None:
     repeat(call, calls // 5)
-    growth = []
+    least_blocks = least_size = float("inf")
     # What the interpreter and the C library keep for later grows for a while, and a leak every time. CPython 3.10 keeps
     # some thousand of the strs by which the C part of its json asks for attributes.
-    while len(growth) < 4 or (len(growth) < MOST_LOOKS and min(blocks for blocks, _ in growth) >= BLOCKS_EACH):
+    for look in range(MOST_LOOKS):
+        if look >= 4 and least_blocks < BLOCKS_EACH and least_size < SMALLEST_CHUNK / 2:
+            break
         blocks, size = heap()
         repeat(call, calls)
         more_blocks, more_size = heap()
-        growth.append(((more_blocks - blocks) / calls, (more_size - size) / calls))
-    assert min(blocks for blocks, _ in growth) < BLOCKS_EACH
-    assert min(size for _, size in growth) < SMALLEST_CHUNK / 2
+        least_blocks = min(least_blocks, (more_blocks - blocks) / calls)
+        least_size = min(least_size, (more_size - size) / calls)
+    assert least_blocks < BLOCKS_EACH
+    assert least_size < SMALLEST_CHUNK / 2
 
 
 @pytest.mark.usefixtures("small_heap")

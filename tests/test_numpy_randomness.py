@@ -239,6 +239,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.usefixtures("whole_heap")
 @pytest.mark.parametrize("way", HIDDEN)
 def test_whatever_holds_the_generator_a_draw_is_an_error(way):
     if way == "a cached property":
