@@ -275,9 +275,9 @@ def facts_of(leaves: list[Any]) -> ArrayFacts | None:
     if "numpy" in sys.modules:
         from clika_pytree.runtimes.numpy import host, runtime
 
-        if runtime_of(host.EMPTY) is runtime.runtime and not any(
-            map(host.is_of_own_class, {id(cls): cls for cls in map(class_of, leaves)}.values())
-        ):
+        # By identity, as the hash of a class may be that of a metaclass.
+        classes = dict(zip(map(id, map(type, leaves)), map(type, leaves), strict=True))
+        if runtime_of(host.EMPTY) is runtime.runtime and not any(map(host.is_of_own_class, classes.values())):
             return array_facts(leaves, host.READY)
     return None
 
