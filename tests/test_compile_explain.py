@@ -407,3 +407,38 @@ def test_values_that_differ_at_their_ends_are_cut_in_the_middle() -> None:
     line = str(function.explain(X, "layers/" * 8 + "second")).splitlines()[1]
     assert line == "  name: was 'layers/layers/layer…ers/first', now 'layers/layers/layer…rs/second'"
     assert len(line) <= 80
+
+
+def test_ctrl_c_is_not_taken_for_a_repr_that_fails() -> None:
+    """Also where a call that needs a graph notes what differs, for the warning to come."""
+
+    class Slow:
+        def __init__(self, method: str) -> None:
+            self.method = method
+
+        def run(self, method: str) -> None:
+            if armed and self.method == method:
+                raise KeyboardInterrupt
+
+        def __repr__(self) -> str:
+            self.run("repr")
+            return "Slow()"
+
+        def __hash__(self) -> int:
+            return 7
+
+        def __eq__(self, other: object) -> bool:
+            self.run("eq")
+            return self is other
+
+    for method in ("repr", "eq"):
+        armed = False
+        function = crt.compile(lambda x, options: x)
+        function(X, Slow(method))
+        for attempt in (function.explain, function):
+            armed = True
+            with pytest.raises(KeyboardInterrupt):
+                attempt(X, Slow(method))
+            armed = False
+        assert function.cache_info().currsize == 1
+        assert function.explain(X, Slow(method)).changes

@@ -254,6 +254,19 @@ pub(crate) fn show(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| quote(value), |text| shorten(&text.to_string_lossy()))
 }
 
+/// The same; Ctrl-C is raised all the same.
+pub(crate) fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.repr() {
+        Ok(text) => Ok(shorten(&text.to_string_lossy())),
+        Err(raised) => left_out(value.py(), raised).map(|()| quote(value)),
+    }
+}
+
+/// Leaves out an exception of the user's code where an answer does without it; raises what is none to be caught, as Ctrl-C.
+pub(crate) fn left_out(py: Python<'_>, raised: PyErr) -> PyResult<()> {
+    if raised.is_instance_of::<PyException>(py) { Ok(()) } else { Err(raised) }
+}
+
 /// Whether `repr` of it is quick and runs no user code.
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt};

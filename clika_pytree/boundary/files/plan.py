@@ -200,6 +200,8 @@ class Leaves:
         # Where a tensor was first met, by its identity and by its memory; those that the facts tell of apart.
         self.objects: dict[int, int] = {}
         self.memories: dict[Hashable, int] = {}
+        # Asked once: code of the user's may take a runtime back.
+        self.runtimes: dict[int, Runtime] = {}
 
     def fact(self, index: int) -> tuple[str, tuple[int, ...], bool, int] | None:
         """What is known of a leaf without a look at its runtime."""
@@ -224,6 +226,7 @@ class Leaves:
             )
         if runtime.is_traced([leaf]):
             raise self.without_elements(index)
+        self.runtimes[index] = runtime
         first = self.objects.setdefault(id(leaf), index)
         if first != index:
             return first
@@ -239,7 +242,7 @@ class Leaves:
             code, shape, is_ready, _ = fact
             runtime = None if is_ready else runtime_of(leaf)
         else:
-            runtime = runtime_of(leaf)
+            runtime = self.runtimes[index]
             code, shape = runtime.stored_as(leaf)
             problem = why_not(code)
             if problem is not None:

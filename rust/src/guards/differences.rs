@@ -10,10 +10,10 @@ use super::call::Call;
 use super::entry::GuardEntry;
 use super::guard::Guard;
 use super::modules;
-use crate::errors::{no_memory, show, text_of};
+use crate::errors::{no_memory, show, shown, text_of};
 use crate::ffi::{self, RefVec, tuple_of};
-use crate::limits::{Grow, Interrupts, gathered, write};
-use crate::spec::{Graph, Names, key_text};
+use crate::limits::{Grow, Interrupts, all_of, gathered, write};
+use crate::spec::{Graph, Names, key_words};
 use crate::structure::{Kind, Node};
 use crate::values;
 use crate::walk::{A_LEAF, node_text};
@@ -45,7 +45,7 @@ impl Differences {
             if !has_same_structure(entry.graph(), &call.spec.get().0) {
                 continue;
             }
-            let count = count_unequal(py, entry, call);
+            let count = count_unequal(py, entry, call)?;
             let is_right = count == 0 && entry.graph().has_same_registrations(&call.spec.get().0);
             if is_right && entry.failed_conditions(py, &call.tensors_as_list(py)?)?.is_empty() {
                 return ffi::list_of(py, []);
@@ -102,10 +102,10 @@ impl Differences {
     }
 
     fn compare_leaf(&mut self, py: Python<'_>, leaf: &Leaf<'_>, name: String) -> PyResult<()> {
-        if leaf.is_same(py) {
+        if leaf.is_same(py)? {
             return Ok(());
         }
-        let (old, new) = (leaf.guard.text(py, leaf.sizes), leaf.found.text(py, leaf.call, Some(leaf.guard)));
+        let (old, new) = (leaf.guard.text(py, leaf.sizes)?, leaf.found.text(py, leaf.call, Some(leaf.guard))?);
         match (leaf.guard, leaf.found) {
             (Guard::Static(value), Found::Static(index)) => {
                 let found = leaf.call.statics[index].object.bind(py);
@@ -131,10 +131,10 @@ impl Differences {
         others.try_reserve(self.0.len()).map_err(no_memory)?;
         for difference in &mut self.0 {
             if let (Some(A_LEAF), Some(place)) = (difference.old.as_deref(), old_places.get(&difference.path)) {
-                difference.old = Some(entry.guards[*place].text(py, &entry.sizes));
+                difference.old = Some(entry.guards[*place].text(py, &entry.sizes)?);
             }
             if let (Some(A_LEAF), Some(place)) = (difference.new.as_deref(), new_places.get(&difference.path)) {
-                difference.new = Some(found[*place].text(py, call, None));
+                difference.new = Some(found[*place].text(py, call, None)?);
             }
             if matches!(difference.kind, "type" | "length") {
                 others.insert(difference.path.clone());
@@ -160,7 +160,7 @@ impl Differences {
         (call, names): (&Call, &[String]),
     ) -> PyResult<()> {
         for (name, guard) in old_names.iter().zip(&entry.guards).filter(|(name, _)| !names.contains(name)) {
-            self.add(name.clone(), Some(guard.text(py, &entry.sizes)), None, "tensor")?;
+            self.add(name.clone(), Some(guard.text(py, &entry.sizes)?), None, "tensor")?;
         }
         let first = names.len() - call.modules.iter().map(|module| module.names.len()).sum::<usize>();
         let tensors = call.tensors.len() - (names.len() - first);
@@ -189,7 +189,7 @@ impl Differences {
             }
             let mut pairs = Vec::new();
             if let Some(kind) = self.compare_keys(py, (old, one), (new, other), &path, &mut pairs)? {
-                let (before, now) = describe(py, kind, (old, one), (new, other));
+                let (before, now) = describe(py, kind, (old, one), (new, other))?;
                 self.add(path.clone(), Some(before), Some(now), kind)?;
             }
             let (ours, theirs) = (gathered(old.children_of(one))?, gathered(new.children_of(other))?);
@@ -214,7 +214,7 @@ impl Differences {
         pairs: &mut Vec<(usize, usize)>,
     ) -> PyResult<Option<&'static str>> {
         let (ours, theirs) = (&old.nodes[one], &new.nodes[other]);
-        if ours.kind != theirs.kind || !is_same_class(py, (old, ours), (new, theirs)) {
+        if ours.kind != theirs.kind || !is_same_class(py, (old, ours), (new, theirs))? {
             return Ok(Some("type"));
         }
         let slots = |graph: &Graph, node: &Node| {
@@ -226,13 +226,13 @@ impl Differences {
                 return Ok(Some("length"));
             }
             let context = usize::from(ours.kind.is_registered());
-            if ours.kind != Kind::NamedTuple && !same_slot(py, (old, ours), (new, theirs), context) {
+            if ours.kind != Kind::NamedTuple && !same_slot(py, (old, ours), (new, theirs), context)? {
                 return Ok(Some("context"));
             }
             pairs.grow_by((0..ours.arity as usize).map(|child| (child, child)))?;
             return Ok(None);
         }
-        if ours.kind == Kind::DefaultDict && !same_slot(py, (old, ours), (new, theirs), 0) {
+        if ours.kind == Kind::DefaultDict && !same_slot(py, (old, ours), (new, theirs), 0)? {
             return Ok(Some("context"));
         }
         let (our_keys, their_keys) = (slots(old, ours)?, slots(new, theirs)?);
@@ -266,7 +266,7 @@ fn step(py: Python<'_>, graph: &Graph, node: usize, child: usize, path: &str, na
     write(&mut text, path)?;
     match names.filter(|_| node == 0) {
         Some(names) => write(&mut text, &names.bind(py).get_item(child)?.str()?.to_string_lossy())?,
-        None => write(&mut text, &key_text(py, &graph.nodes[node], graph.slots.as_slice(), child))?,
+        None => write(&mut text, &key_words(py, &graph.nodes[node], graph.slots.as_slice(), child)?)?,
     }
     Ok(text)
 }
@@ -277,58 +277,63 @@ fn describe(
     kind: &str,
     (old, one): (&Graph, usize),
     (new, other): (&Graph, usize),
-) -> (String, String) {
+) -> PyResult<(String, String)> {
     let side = |graph: &Graph, index: usize| {
         let node = &graph.nodes[index];
         match kind {
             "context" => {
                 let slot = usize::from(node.kind.is_registered());
-                graph.slot(py, node, slot).map_or_else(|| "None".to_owned(), |value| show(&value))
+                graph.slot(py, node, slot).map_or_else(|| Ok("None".to_owned()), |value| shown(&value))
             }
             "order" => {
-                let keys = graph.slots_of(node).iter().flatten().map(|key| show(key.bind(py)));
-                crate::errors::shorten(&keys.collect::<Vec<_>>().join(", "))
+                let keys = all_of(graph.slots_of(node).iter().flatten().map(|key| shown(key.bind(py))))?;
+                Ok(crate::errors::shorten(&keys.join(", ")))
             }
-            _ => node_text(py, graph, index),
+            _ => Ok(node_text(py, graph, index)),
         }
     };
-    (side(old, one), side(new, other))
+    Ok((side(old, one)?, side(new, other)?))
 }
 
-fn is_same_class(py: Python<'_>, (old, ours): (&Graph, &Node), (new, theirs): (&Graph, &Node)) -> bool {
+fn is_same_class(py: Python<'_>, (old, ours): (&Graph, &Node), (new, theirs): (&Graph, &Node)) -> PyResult<bool> {
     let is_class = ours.kind.is_registered() || ours.kind == Kind::NamedTuple;
-    !is_class || same_slot(py, (old, ours), (new, theirs), 0)
+    if is_class { same_slot(py, (old, ours), (new, theirs), 0) } else { Ok(true) }
 }
 
 /// Whether two slots hold the same, as far as can be told without an equality of the user's.
-fn same_slot(py: Python<'_>, (old, ours): (&Graph, &Node), (new, theirs): (&Graph, &Node), slot: usize) -> bool {
+fn same_slot(
+    py: Python<'_>,
+    (old, ours): (&Graph, &Node),
+    (new, theirs): (&Graph, &Node),
+    slot: usize,
+) -> PyResult<bool> {
     if slot >= ours.kind.slots(ours.arity as usize) {
-        return true;
+        return Ok(true);
     }
     match (old.slot(py, ours, slot), new.slot(py, theirs, slot)) {
         (Some(ours), Some(theirs)) => same_value(py, ours.as_unbound(), theirs.as_unbound()),
-        (None, None) => true,
-        _ => false,
+        (None, None) => Ok(true),
+        _ => Ok(false),
     }
 }
 
-fn same_value(py: Python<'_>, ours: &Py<PyAny>, theirs: &Py<PyAny>) -> bool {
-    ours.is(theirs) || token_of(py, ours) == token_of(py, theirs)
+fn same_value(py: Python<'_>, ours: &Py<PyAny>, theirs: &Py<PyAny>) -> PyResult<bool> {
+    Ok(ours.is(theirs) || token_of(py, ours)? == token_of(py, theirs)?)
 }
 
 /// Stands for a value among others: class and hash, or the address of what has no hash.
 type Token = (usize, Option<u64>);
 
-fn token_of(py: Python<'_>, value: &Py<PyAny>) -> Token {
+fn token_of(py: Python<'_>, value: &Py<PyAny>) -> PyResult<Token> {
     let value = value.bind(py);
     match values::hash(value) {
-        Ok(hash) => (ffi::address_of(&value.get_type()), Some(hash)),
-        Err(_) => (value.as_ptr() as usize, None),
+        Ok(hash) => Ok((ffi::address_of(&value.get_type()), Some(hash))),
+        Err(unusable) => unusable.left_out(py).map(|()| (value.as_ptr() as usize, None)),
     }
 }
 
 fn tokens_of(py: Python<'_>, keys: &[Py<PyAny>]) -> PyResult<Vec<Token>> {
-    gathered(keys.iter().map(|key| token_of(py, key)))
+    all_of(keys.iter().map(|key| token_of(py, key)))
 }
 
 fn has_same_structure(old: &Graph, new: &Graph) -> bool {
@@ -344,10 +349,10 @@ enum Found {
 
 impl Found {
     /// In words, as far as the guard looks that stands in its place.
-    fn text(self, py: Python<'_>, call: &Call, guard: Option<&Guard>) -> String {
+    fn text(self, py: Python<'_>, call: &Call, guard: Option<&Guard>) -> PyResult<String> {
         match self {
-            Self::Static(index) => show(call.statics[index].object.bind(py)),
-            Self::Tensor(index) => call.tensors[index].text(py, guard),
+            Self::Static(index) => shown(call.statics[index].object.bind(py)),
+            Self::Tensor(index) => Ok(call.tensors[index].text(py, guard)),
         }
     }
 }
@@ -382,25 +387,31 @@ impl<'a> Leaf<'a> {
         Self { guard: &entry.guards[old], sizes: &entry.sizes, found, call, object }
     }
 
-    fn is_same(&self, py: Python<'_>) -> bool {
-        match (self.guard, self.found) {
+    fn is_same(&self, py: Python<'_>) -> PyResult<bool> {
+        let holds = match (self.guard, self.found) {
             (Guard::Static(value), Found::Static(index)) => {
                 let found = &self.call.statics[index];
-                value.hash == found.hash && value.holds(found.object.bind(py)).unwrap_or(false)
+                if value.hash == found.hash { value.holds(found.object.bind(py)) } else { Ok(false) }
             }
-            (Guard::Static(_), Found::Tensor(_)) | (_, Found::Static(_)) => false,
+            (Guard::Static(_), Found::Tensor(_)) | (_, Found::Static(_)) => Ok(false),
             (guard, Found::Tensor(index)) => {
                 let runtime = &self.call.tensors[index].runtime;
-                guard.runtime().is_some_and(|known| known.is(runtime))
-                    && self.object.is_some_and(|object| guard.holds(object.bind(py), self.sizes).unwrap_or(false))
+                match self.object.filter(|_| guard.runtime().is_some_and(|known| known.is(runtime))) {
+                    Some(object) => guard.holds(object.bind(py), self.sizes),
+                    None => Ok(false),
+                }
             }
-        }
+        };
+        holds.or_else(|unusable| unusable.left_out(py).map(|()| false))
     }
 }
 
-fn count_unequal(py: Python<'_>, entry: &GuardEntry, call: &Call) -> usize {
-    let other_names = !modules::are_alike(py, &entry.modules, &call.modules);
-    leaves_of(entry, call).filter(|leaf| !leaf.is_same(py)).count() + usize::from(other_names)
+fn count_unequal(py: Python<'_>, entry: &GuardEntry, call: &Call) -> PyResult<usize> {
+    let mut count = usize::from(!modules::are_alike(py, &entry.modules, &call.modules));
+    for leaf in leaves_of(entry, call) {
+        count += usize::from(!leaf.is_same(py)?);
+    }
+    Ok(count)
 }
 
 /// The place of each among some, the last one where several are alike.

@@ -329,7 +329,7 @@ impl GuardEntry {
         let mut texts = RefVec::default();
         let names = modules::texts_of(py, self.graph(), &self.modules, &self.names)?;
         for (name, guard) in names.iter().zip(&self.guards) {
-            texts.push(text_of(py, &format!("{name}: {}", guard.text(py, &self.sizes)))?.into_any())?;
+            texts.push(text_of(py, &format!("{name}: {}", guard.text(py, &self.sizes)?))?.into_any())?;
         }
         for condition in &self.conditions {
             let text = format!("{} == {}", condition.text(py), show(condition.value.bind(py)));

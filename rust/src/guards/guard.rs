@@ -273,11 +273,11 @@ impl Guard {
     }
 
     /// What it asks, in words.
-    pub(super) fn text(&self, py: Python<'_>, sizes: &[isize]) -> String {
+    pub(super) fn text(&self, py: Python<'_>, sizes: &[isize]) -> PyResult<String> {
         match self {
-            Self::Static(value) => crate::errors::show(value.object.bind(py)),
-            Self::Class { class, .. } => class_name(class.bind(py)),
-            Self::Tensor(guard) => guard.text(py, sizes),
+            Self::Static(value) => crate::errors::shown(value.object.bind(py)),
+            Self::Class { class, .. } => Ok(class_name(class.bind(py))),
+            Self::Tensor(guard) => Ok(guard.text(py, sizes)),
         }
     }
 

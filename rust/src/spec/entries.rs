@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use super::Graph;
-use crate::errors::KeyPath;
+use crate::errors::{KeyPath, left_out};
 use crate::ffi::{RefVec, int_of, list_from};
 use crate::keys::{
     DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey, is_identifier, key_of_entry, text_of_key,
@@ -103,10 +103,20 @@ pub(super) fn key_of<'py>(
 /// How the key of a child is written; a repr that fails is left out.
 pub(crate) fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
     let text = key_of(py, node, slots, child).and_then(|key| text_of_key(&key));
-    text.unwrap_or_else(|_| {
-        let class = entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name());
-        class.map_or_else(|_| format!("[{child}]"), |class| format!("[<{class}>]"))
-    })
+    text.unwrap_or_else(|_| class_of_key(py, node, slots, child))
+}
+
+/// The same; Ctrl-C is raised all the same.
+pub(crate) fn key_words(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> PyResult<String> {
+    key_of(py, node, slots, child)
+        .and_then(|key| text_of_key(&key))
+        .or_else(|raised| left_out(py, raised).map(|()| class_of_key(py, node, slots, child)))
+}
+
+#[cold]
+fn class_of_key(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
+    let class = entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name());
+    class.map_or_else(|_| format!("[{child}]"), |class| format!("[<{class}>]"))
 }
 
 /// The text of the path through these places.

@@ -8,6 +8,7 @@ use pyo3::types::{
     PyString, PyTuple, PyType,
 };
 
+use crate::errors::left_out;
 use crate::ffi;
 use crate::limits::{Grow, all_of, gathered, gathered_from};
 
@@ -27,6 +28,14 @@ impl From<PyErr> for Unusable {
 }
 
 impl Unusable {
+    /// Says no more than that there is no answer; raises what is none to be caught, as Ctrl-C.
+    pub(crate) fn left_out(self, py: Python<'_>) -> PyResult<()> {
+        match self {
+            Self::Value { .. } => Ok(()),
+            Self::Raised(raised) => left_out(py, raised),
+        }
+    }
+
     /// A verdict on this object.
     pub(crate) fn new(value: &Bound<'_, PyAny>, reason: &str) -> Self {
         Self::Value { class: class_name(value), reason: reason.to_owned() }
