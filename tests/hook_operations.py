@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
+from hook_boundaries import BOUNDARIES
 from hook_classes import Group, HandedOut, Key, Leaf, Meta, Named
 from hook_world import World
 
@@ -208,4 +209,5 @@ OPERATIONS: dict[str, Operation] = {
     "treespec_list and others": spec_of_parts,
     "treespec_dict, twice the key": lambda w: cp.treespec_dict({w.one: w.spec, w.two: w.twin}) == 0,
     "Partial": lambda w: cp.tree_map(lambda leaf: leaf, cp.Partial(w.fn, w.tree)),
+    **BOUNDARIES,
 }

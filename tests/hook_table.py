@@ -46,6 +46,10 @@ HOOKS = [
     *("record.__getattribute__", "descriptor.__get__", "descriptor.__set__", "default_factory"),
     *("init.__new__", "init.__post_init__", "init.__setattr__"),
     *(f"metaclass.__{name}__" for name in ("getattribute", "instancecheck", "eq")),
+    *(f"runtime.{name}" for name in ("is_tensor_type", "describe", "compile", "trace", "wait", "is_traced")),
+    *(f"runtime.{name}" for name in ("stored_as", "same_memory", "to_host", "from_host")),
+    *(f"tensor.{name}" for name in ("shape", "dtype", "__add__", "__del__")),
+    *("program.run", "condition", "progress", "only"),
 ]
 NEVER_RUN = ["record.__setattr__", "metaclass.__hash__"]
 """What the library passes over: instances are rebuilt by their fields, and classes are known by their addresses."""
@@ -120,7 +124,8 @@ def cells(hook: str, full: bool) -> Iterator[tuple[str, str, int, Outcome]]:
 
 
 def warm_up() -> None:
-    """Everything is imported, and what there is from the start hidden from the collector."""
+    """Everything is imported, and what there is from the start hidden from the collector, whose work it would be."""
+    gc.freeze()
     for operation in OPERATIONS:
         run("", "nothing", operation, -1)
     gc.collect()

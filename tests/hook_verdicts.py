@@ -9,6 +9,9 @@ HARMLESS = {"nothing", "call back", "advance", "register another", "collect", "l
 LITTLE_ROOM = {"recurse", "limit recursion"}
 REPORTS = {"check_node", "tree_diff", "tree_diff, leaves", "tree_summary"}
 """Operations that report what user code raises, or leave out its words."""
+COMPARES_CALLS = ("compile", "GuardCache")
+"""Operations, by the beginning of their names, that hold the leaves of calls against each other: one that can't be
+compared is an error of the library. Where it is put in words why two calls differ, what raises is left out."""
 PLAIN_PYTHON = {
     *("tree_max", "tree_min", "tree_sum", "tree_is_leaf", "check_node", "tree_flatten_one_level", "is_registered"),
     *("key.get", "tree_iter, shared", "all_leaves", "treespec_list and others", "tree_flatten with registrations"),
@@ -47,6 +50,8 @@ def is_raised(hook: str, deed: str, operation: str, outcome: Any, undisturbed: A
     """Whether an exception is the one that user code raised, or what becomes of it by the rules."""
     if outcome.kind == "raised":
         return True
+    if operation.startswith(COMPARES_CALLS) and hook.startswith("leaf.") and outcome.kind == "GuardError":
+        return True
     if deed == "raise StopIteration":
         # A generator's and an iterator's end is Python's; of a lazy iterator it is made a RuntimeError.
         return hook.endswith(("__next__", "__repr__")) or outcome.kind == "RuntimeError"
@@ -64,4 +69,8 @@ def is_swallowed(hook: str, deed: str, operation: str, undisturbed: Any) -> bool
         return True
     if deed == "raise TypeError" and (hook == "key.__lt__" or hook.endswith("__len__")):
         return True  # such keys are sorted by their class; without a length, Python's `list` asks for none
+    if hook == "condition":
+        return deed != "raise KeyboardInterrupt"  # it does not hold, where it raises
+    if operation.startswith(COMPARES_CALLS) and hook.startswith(("leaf.", "key.", "context.", "static.")):
+        return deed != "raise KeyboardInterrupt"
     return operation in REPORTS or undisturbed.is_own_error

@@ -30,6 +30,7 @@ from hook_classes import (
     load,
     nothing,
 )
+from hook_runtime import HookRuntime, hook_tensor
 
 import clika_pytree as cp
 
@@ -96,8 +97,11 @@ class World:
         cp.register_dataclass(Record, ["plain", "described"], ["meta"], drop_fields=["dropped"])
         cp.register_dataclass(Init, ["item"], ["meta"], rebuild="init")
         cp.register_static(Static, serialized_type_name="tests.hooks.Static", **static)
+        cp.register_runtime(HookRuntime())
 
     def unregister(self) -> None:
+        with contextlib.suppress(ValueError):
+            cp.unregister_runtime("hooked")
         for cls in self.classes:
             with contextlib.suppress(ValueError):  # a deed has done it
                 cp.unregister_pytree_node(cls)
@@ -132,8 +136,11 @@ class World:
             "last": [Leaf("z0"), Leaf("z1")],
         }
         Maker.watched = self.watched
+        self.tensor: Any = hook_tensor(1, 2)
+        self.savable: Any = [Group([hook_tensor(3)], Context("plain")), Static("static"), {"x": self.tensor, "n": 4}]
         self.containers: list[Any] = [
             *(self.tree, self.list, self.inner, self.items, self.keyed, self.ordered, self.default, self.deque),
+            *(self.savable, self.savable[0].items, self.savable[2]),
         ]
         # What documents and numbers can be made of.
         self.plain: Any = [Group([Leaf("p0")], Context("plain")), Static("static"), {"k": Leaf("p1")}]
@@ -169,6 +176,14 @@ class World:
     def f_leaf(self, leaf: Any) -> Any:
         hook("f_leaf")
         return leaf
+
+    def compute(self, tree: Any, x: Any) -> Any:
+        hook("fn")
+        return {"sum": x + x, "group": Group([x, 7], self.context)}
+
+    def layer(self, tensors: Any) -> Any:
+        hook("fn")
+        return [tensors[0] + tensors[1], tensors[0]]
 
     def handed_out(self) -> Any:
         return HandedOut("leaves", self.leaves)
