@@ -158,9 +158,9 @@ def test_a_part_by_the_keys_of_a_path(path):
 def test_the_differences_have_the_order_of_the_trees(path):
     cp.save(TREE, path)
     with pytest.raises(cp.StructureError) as caught:
-        cp.load(path, like={})
+        cp.load(path, like={"more": 1})
     found = [line.strip().partition(":")[0] for line in str(caught.value).splitlines()[1:]]
-    assert found == [cp.keystr(path) for path, _ in cp.tree_leaves_with_path(TREE)]
+    assert found == ["['more']", *(cp.keystr(path) for path, _ in cp.tree_leaves_with_path(TREE))]
 
 
 @pytest.mark.parametrize(
@@ -202,6 +202,24 @@ def test_a_dtype_that_no_file_has_and_the_way_out(array, way_out, path):
     if "view" in way_out:
         cp.save({"w": array.view(way_out.split("'")[1])}, path)
         assert cp.load(path)["w"].view(array.dtype).tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("tree", "like", "words"),
+    [
+        (TREE, np.ones(2), "the file has a dict with 2 keys, like has a leaf"),
+        ([1, 2], {}, "the file has a list of 2, like has an empty dict"),
+        ([], (np.ones(2), 3), "the file has an empty list, like has a tuple of 2"),
+        (np.ones(2), {"w": np.ones(2)}, "the file has a leaf, like has a dict with 1 key"),
+    ],
+    ids=["a tensor", "nothing", "beside nothing", "beside a tensor"],
+)
+def test_a_whole_tree_is_one_difference(tree, like, words, path):
+    cp.save(tree, path)
+    with pytest.raises(cp.StructureError) as caught:
+        cp.load(path, like=like)
+    assert str(caught.value) == f"{path} does not fit like (1 difference):\n  the root: {words}"
+    assert type(cp.load(path, like=tree)) is type(tree)
 
 
 # --- tensors without elements -----------------------------------------------------------------------------------------

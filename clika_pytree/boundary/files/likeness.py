@@ -27,6 +27,9 @@ def check_like(opened: Opened, spec: TreeSpec | None, like: Any, namespace: Name
     """Raise with every difference between a file and the tree that it should be."""
     with dict_insertion_ordered(True):
         pairs, structure = tree_flatten_with_path(like, namespace=namespace)
+    if spec is not None and not (spec.num_children and structure.num_children):
+        # Of a whole tree beside one leaf, or beside nothing, the leaves are no differences of their own.
+        refuse(opened, structural(spec, structure))
     expected: dict[str, Any] = {}
     for path, leaf in pairs:
         key: Any = path[0] if len(path) == 1 else None
@@ -43,12 +46,21 @@ def check_like(opened: Opened, spec: TreeSpec | None, like: Any, namespace: Name
             if here is not None and here != there:
                 lines.append(f"{name}: file {there}, like {here}")
     if not lines and spec is not None and spec != structure:
-        from clika_pytree.inspection import tree_diff
+        lines = structural(spec, structure)
+    refuse(opened, lines)
 
-        lines = [
-            f"{keystr(difference.path) or 'the root'}: {difference.what('the file', 'like')}"
-            for difference in tree_diff(spec, structure)
-        ] or [f"file {spec}, like {structure}"]
+
+def structural(spec: TreeSpec, structure: TreeSpec) -> list[str]:
+    """How two structures differ."""
+    from clika_pytree.inspection import tree_diff
+
+    return [
+        f"{keystr(difference.path) or 'the root'}: {difference.what('the file', 'like')}"
+        for difference in tree_diff(spec, structure)
+    ] or ([] if spec == structure else [f"file {spec}, like {structure}"])
+
+
+def refuse(opened: Opened, lines: list[str]) -> None:
     if lines:
         shown = "\n".join(f"  {shorten_middle(line, 160)}" for line in lines[:MOST_LINES])
         more = f"\n  and {len(lines) - MOST_LINES:,} more" if len(lines) > MOST_LINES else ""

@@ -48,7 +48,7 @@ def user_line() -> tuple[str, int]:
 
 
 def line_of(frame: FrameType | None) -> tuple[str, int]:
-    return ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return ("?", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno or 0)  # code may lack lines
 
 
 def line_here_or_in(thread: int) -> tuple[str, int]:
@@ -81,8 +81,8 @@ def caller_at(frame: FrameType | None) -> Callable[..., Any]:
     """A function that makes a call at the line of a frame: warnings from C code name the line that made the call."""
     if frame is None:
         return calling
-    code = frame.f_code
-    there = calling.__code__.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=frame.f_lineno)
+    code, (_, line) = frame.f_code, line_of(frame)
+    there = calling.__code__.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line)
     return types.FunctionType(there, frame.f_globals)
 
 
