@@ -133,10 +133,10 @@ sanitize: $(VENV)/installed $(VENV)/with-core
 test-real: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/pytest -m real $(ARGS)
 
-## test-torch          what needs PyTorch, a few GB from PyPI once: programs, conversions, files, examples
+## test-torch          what needs PyTorch, a few GB from PyPI once: its runtime, programs, conversions, files, examples
 test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
-	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py \
-	    tests/test_other_readers.py tests/test_docstrings.py $(ARGS)
+	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_runtime_torch*.py \
+	    tests/test_guard_table.py tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
 
 ## fuzz                random input for loaders, spec algebra and whole trees: SECONDS=180
 fuzz: $(VENV)/installed $(VENV)/with-test

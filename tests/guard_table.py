@@ -6,6 +6,7 @@ than its operators, `sum` and `shape`, which all of them have.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import math
@@ -21,7 +22,7 @@ Call = tuple[Any, ...]
 
 
 class Numpy:
-    """How the table is asked of numpy; another runtime's class differs from it in these four."""
+    """How the table is asked of numpy; another runtime's class differs from it in some of these."""
 
     name = "numpy"
     # Rows in which this runtime makes another number of graphs, being unable to carry a size along.
@@ -38,6 +39,10 @@ class Numpy:
 
     def is_tensor(self, value: Any) -> bool:
         return isinstance(value, np.ndarray | np.generic)
+
+    def settings(self) -> contextlib.AbstractContextManager[Any]:
+        """The block in which a row is asked."""
+        return contextlib.nullcontext()
 
 
 class Jax(Numpy):
@@ -59,9 +64,37 @@ class Jax(Numpy):
         return isinstance(value, importlib.import_module("jax").Array)
 
 
-RUNTIMES: dict[str, Any] = {runtime.name: runtime for runtime in [Numpy(), Jax()]}
+class Torch(Numpy):
+    """PyTorch can't carry along a size that decides a branch, either."""
+
+    name = "torch"
+    graphs: ClassVar[dict[str, int]] = {"a_size_that_decides": 5}
+
+    def tensor(self, *values: float, rows: int | None = None) -> Any:
+        return importlib.import_module("torch").from_numpy(super().tensor(*values, rows=rows))
+
+    def same(self, a: Any, b: Any) -> bool:
+        """The values but for rounding: what is generated may compute in another order."""
+        if type(a) is not type(b) or (a.dtype, a.shape, a.requires_grad) != (b.dtype, b.shape, b.requires_grad):
+            return False
+        one, other = (x.detach().resolve_conj().to(self.wide(x)) for x in (a, b))
+        return bool(one.isclose(other, rtol=1e-5, atol=1e-6, equal_nan=True).all())
+
+    def wide(self, x: Any) -> Any:
+        torch = importlib.import_module("torch")
+        return torch.complex128 if x.is_complex() else torch.float64
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, importlib.import_module("torch").Tensor)
+
+    def settings(self) -> contextlib.AbstractContextManager[Any]:
+        """Without generated code, which would take a second for each graph."""
+        return importlib.import_module("torch_settings").backend()
+
+
+RUNTIMES: dict[str, Any] = {runtime.name: runtime for runtime in [Numpy(), Jax(), Torch()]}
 # Those whose library is not here are left out by the tests, which say so.
-NEEDS = {"jax": "jax"}
+NEEDS = {"jax": "jax", "torch": "torch"}
 
 
 @dataclasses.dataclass
@@ -96,7 +129,7 @@ def check(runtime: Any, name: str) -> None:
     case = ROWS[name](runtime)
     compiled = cp.compile(case.function, dynamic=case.dynamic, max_graphs=case.max_graphs)
     first = None
-    with warnings.catch_warnings(record=True) as caught:
+    with runtime.settings(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for call in case.calls:
             if case.refused is not None:

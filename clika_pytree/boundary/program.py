@@ -77,6 +77,10 @@ class Outputs:
 
     def __init__(self, name: str, namespace: Any) -> None:
         self.name, self.namespace = name, namespace
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the results of a trace that came to nothing."""
         self.spec: TreeSpec | None = None
         self.leaves: list[Any] = []  # with None where a tensor stands
         self.places: list[int] = []  # of the tensors among the leaves
@@ -235,6 +239,8 @@ def build(
 
     # What messages call the values it is called with.
     vars(flat_fn)["values"] = arguments.named(call)
+    # For a runtime that traces again, in another way, after a trace that came to nothing.
+    vars(flat_fn)["restart"] = outputs.restart
     # What libraries call the graph, and where they say it is defined.
     flat_fn.__name__ = flat_fn.__qualname__ = name
     vars(flat_fn)["__wrapped__"] = function

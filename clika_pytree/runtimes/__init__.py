@@ -32,7 +32,7 @@ __all__ = ["register_runtime", "runtime_of", "unregister_runtime"]
 
 GROUP = "clika_pytree.runtimes"
 # The runtimes of this package, and the modules that the classes of their tensors are in.
-BUILT_IN = {"numpy": ("numpy",), "jax": ("jax", "jaxlib")}
+BUILT_IN = {"numpy": ("numpy",), "jax": ("jax", "jaxlib"), "torch": ("torch",)}
 BY_MODULE = {module: name for name, modules in BUILT_IN.items() for module in modules}
 # What stands for a tensor while a runtime of this package records.
 RECORDED = "clika_pytree.runtimes."
@@ -230,11 +230,14 @@ def within(module: str, name: str) -> bool:
 
 
 def from_this_package(module: str) -> Runtime | None:
+    import sys
+
     is_recorded = module.startswith(RECORDED)
     top = module.removeprefix(RECORDED).partition(".")[0]
     if is_recorded:
         return built_in(top, "recorded") if top == "numpy" else None
-    return built_in(BY_MODULE[top]) if top in BY_MODULE else None
+    # A class that only says that it is of a library which nobody has imported is none of its.
+    return built_in(BY_MODULE[top]) if top in BY_MODULE and top in sys.modules else None
 
 
 def built_in(name: str, which: str = "runtime") -> Runtime:

@@ -29,13 +29,18 @@ def write(path: str | os.PathLike[str], head: Mapping[str, Any], members: Mappin
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in {HEAD: json.dumps(head, indent=1), **members}.items():
             archive.writestr(zipfile.ZipInfo(name, BEGINNING), content)
+    put(path, buffer.getvalue())
+
+
+def put(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file; one that was there is replaced once the new one is whole."""
     place = os.fsdecode(path)
     folder = os.path.dirname(place) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", place)
-    file = FileWriter(place, place, buffer.tell())
+    file = FileWriter(place, place, len(content))
     try:
-        file.write([buffer.getvalue()])
+        file.write([content])
         file.commit(True)
     finally:
         file.discard()

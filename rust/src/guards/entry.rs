@@ -194,7 +194,7 @@ impl GuardEntry {
     pub(super) fn leaves_hold(&self, py: Python<'_>, leaves: &RefVec) -> PyResult<bool> {
         for (index, (guard, leaf)) in self.guards.iter().zip(leaves.raw()).enumerate() {
             let Some(leaf) = *leaf else { return Ok(false) };
-            let holds = match guard.at_sight(leaf, &self.sizes) {
+            let holds = match guard.at_sight(py, leaf, &self.sizes) {
                 Some(holds) => holds,
                 None => self.leaf_holds(py, index, leaf)?,
             };

@@ -6,14 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
 use crate::errors::{Family, error};
-use crate::ffi::{self, Array, Raw, with_array};
+use crate::ffi::{self, Array, Elements, Exchange, Raw, with_array};
 use crate::structure::Mixer;
 
 /// Where the facts of the instances of a class are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Reading {
     /// From the array itself: numpy's class, or (`false`) a subclass.
     Array(bool),
+    /// By a C function of the class, and the dtype from its attribute.
+    Exchange(Exchange),
     /// From the attributes `dtype` and `shape`.
     Attributes,
     /// From those of an attribute, and from others of it that its runtime names in a tuple of str, the attribute first.
@@ -24,13 +26,15 @@ impl Reading {
     /// How a class of tensors is read that its runtime does not describe.
     pub(super) fn of(cls: &Bound<'_, PyType>) -> PyResult<Self> {
         let py = cls.py();
-        let Some(ndarray) = ffi::loaded(intern!(py, "numpy"), intern!(py, "ndarray"))? else {
-            return Ok(Self::Attributes);
-        };
-        let Ok(ndarray) = ndarray.cast_into::<PyType>() else { return Ok(Self::Attributes) };
+        let otherwise = || Exchange::of(cls).map_or(Self::Attributes, Self::Exchange);
+        let Some(ndarray) = ffi::loaded(intern!(py, "numpy"), intern!(py, "ndarray"))? else { return Ok(otherwise()) };
+        let Ok(ndarray) = ndarray.cast_into::<PyType>() else { return Ok(otherwise()) };
         // By the layout of its instances, not by what `__subclasscheck__` says.
         let is_array = cls.mro().iter().any(|base| base.is(&ndarray));
-        if !is_array || !ffi::array_layout_is_known(&ndarray) {
+        if !is_array {
+            return Ok(otherwise());
+        }
+        if !ffi::array_layout_is_known(&ndarray) {
             return Ok(Self::Attributes);
         }
         Ok(Self::Array(cls.is(&ndarray)))
@@ -91,6 +95,8 @@ pub(super) struct Facts {
     pub(super) shape: Vec<isize>,
     pub(super) layout: Layout,
     pub(super) description: Option<Description>,
+    /// What the elements are, where a C function says so.
+    pub(super) elements: Option<Elements>,
 }
 
 /// What a tensor's runtime describes it by: an object that tensors which are alike have in common, for the most part, or
@@ -156,7 +162,15 @@ impl Facts {
                 shape: array.sizes.to_vec(),
                 layout: Layout::of(array, is_exact),
                 description: None,
+                elements: None,
             }));
+        }
+        if let Reading::Exchange(exchange) = reading
+            && let Some((elements, shape)) =
+                exchange.look(py, ffi::raw(tensor), |elements, sizes| (elements, sizes.to_vec()))
+        {
+            let dtype = tensor.getattr(intern!(py, "dtype"))?.unbind();
+            return Ok(Self { dtype, shape, layout: Layout::Other, description: None, elements: Some(elements) });
         }
         let (tensor, description) = match reading {
             Reading::Described(names) => {
@@ -166,13 +180,21 @@ impl Facts {
             _ => (tensor.clone(), None),
         };
         let dtype = tensor.getattr(intern!(py, "dtype"))?.unbind();
-        Ok(Self { dtype, shape: shape_of(&tensor)?, layout: Layout::Other, description })
+        Ok(Self { dtype, shape: shape_of(&tensor)?, layout: Layout::Other, description, elements: None })
     }
 }
 
-/// A dtype as a message writes it.
+/// A dtype as a message writes it, without the library that it is of.
 pub(super) fn dtype_text(dtype: &Bound<'_, PyAny>) -> String {
-    dtype.str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string_lossy().into_owned())
+    let text = dtype.str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string_lossy().into_owned());
+    match text.rsplit_once('.') {
+        Some((library, name)) if is_dotted(library) && is_dotted(name) => name.to_owned(),
+        _ => text,
+    }
+}
+
+fn is_dotted(text: &str) -> bool {
+    text.chars().all(|char| char.is_alphanumeric() || char == '_' || char == '.')
 }
 
 fn shape_of(tensor: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {

@@ -8,7 +8,7 @@ use super::facts::{Description, Facts, Layout, Reading, described, dtype_text, m
 use super::runtimes::TensorClass;
 use super::statics::Static;
 use crate::errors::{class_name, with_article};
-use crate::ffi::{self, ArrayFlags, Raw, with_array};
+use crate::ffi::{self, ArrayFlags, Elements, Raw, with_array};
 use crate::limits::Grow;
 use crate::structure::Mixer;
 use crate::values::Unusable;
@@ -78,7 +78,7 @@ impl Tensor {
         }
         let layout = layout.then_some(facts.layout);
         let flags = match (self.reading, layout) {
-            (Reading::Attributes | Reading::Described(_), _) | (_, Some(Layout::Other)) => None,
+            (Reading::Exchange(_) | Reading::Attributes | Reading::Described(_), _) | (_, Some(Layout::Other)) => None,
             (Reading::Array(_), None) => Some(ArrayFlags::ANY),
             (Reading::Array(_), Some(Layout::C)) => Some(ArrayFlags::ROWS),
             (Reading::Array(_), Some(Layout::F)) => Some(ArrayFlags::COLUMNS),
@@ -93,6 +93,7 @@ impl Tensor {
             reading: self.reading,
             flags,
             description: facts.description.as_ref().map(|description| description.clone_ref(py)),
+            elements: facts.elements,
         }))
     }
 
@@ -160,6 +161,8 @@ pub(super) struct TensorGuard {
     flags: Option<ArrayFlags>,
     /// That of the tensor it was made for, where its runtime describes tensors.
     description: Option<Description>,
+    /// Those of the tensor it was made for, where a C function says so.
+    elements: Option<Elements>,
 }
 
 impl TensorGuard {
@@ -176,9 +179,12 @@ impl TensorGuard {
     }
 
     #[inline]
-    fn at_sight(&self, tensor: Raw, sizes: &[isize]) -> Option<bool> {
+    fn at_sight(&self, py: Python<'_>, tensor: Raw, sizes: &[isize]) -> Option<bool> {
         if ffi::class_of(tensor).as_ptr() != self.class.as_ptr() {
             return Some(false);
+        }
+        if let (Reading::Exchange(exchange), Some(ours)) = (self.reading, self.elements) {
+            return exchange.look(py, tensor, |elements, shape| elements == ours && self.shape_holds(sizes, shape));
         }
         let flags = self.flags?;
         with_array(tensor, |array| {
@@ -239,9 +245,9 @@ pub(super) enum Guard {
 impl Guard {
     /// Whether a leaf is what it has to be, where that can be seen without running Python code.
     #[inline]
-    pub(super) fn at_sight(&self, leaf: Raw, sizes: &[isize]) -> Option<bool> {
+    pub(super) fn at_sight(&self, py: Python<'_>, leaf: Raw, sizes: &[isize]) -> Option<bool> {
         match self {
-            Self::Tensor(guard) => guard.at_sight(leaf, sizes),
+            Self::Tensor(guard) => guard.at_sight(py, leaf, sizes),
             Self::Class { class, .. } => Some(ffi::class_of(leaf).as_ptr() == class.as_ptr()),
             Self::Static(value) => value.at_sight(leaf),
         }
@@ -251,7 +257,7 @@ impl Guard {
     #[cold]
     #[inline(never)]
     pub(super) fn holds(&self, leaf: &Bound<'_, PyAny>, sizes: &[isize]) -> Result<bool, Unusable> {
-        match (self.at_sight(ffi::raw(leaf), sizes), self) {
+        match (self.at_sight(leaf.py(), ffi::raw(leaf), sizes), self) {
             (Some(holds), _) => Ok(holds),
             (None, Self::Static(value)) => value.holds(leaf),
             (None, Self::Tensor(guard)) => Ok(guard.attributes_hold(leaf, sizes)?),
