@@ -28,7 +28,8 @@ def tree_ravel(
 
     Leaves are numpy arrays and scalars, and the numbers of Python. Both ways copy. Every leaf comes back with its own
     shape and dtype, a Python number as one. Where dtypes differ the vector has one that holds all of them exactly;
-    there is none for, say, int64 and float32, so that is an error unless `dtype` says what to convert to.
+    there is none for, say, int64 and float32, so that is an error unless `dtype` says what to convert to. It works
+    inside a function that is compiled or traced for numpy, too.
 
     Args:
         tree: The tree.
