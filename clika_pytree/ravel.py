@@ -123,8 +123,11 @@ def is_known(leaf: Any) -> bool:
 
 def is_recorded(leaf: Any) -> bool:
     """Whether it stands for an array of numpy while a function is compiled or traced."""
+    # Of other classes nobody is asked: those of a library that is not installed have no runtime.
+    if not type(leaf).__module__.startswith("clika_pytree.runtimes.numpy."):
+        return False
     runtime = runtime_of(leaf)
-    return runtime is not None and runtime.name == "numpy" and runtime.is_traced([leaf])
+    return runtime is not None and runtime.is_traced([leaf])
 
 
 def joined(arrays: list[Any], dtype: Any) -> Any:

@@ -140,8 +140,8 @@ class Bag(dict[str, Any]):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda x: {"out": Unregistered(x)}, ["an Unregistered at result['out']", "holds tensors: w"]),
-        (lambda x: [1, Slotted([x])], ["a Slotted at result[1]", "_Slotted__hidden, w"]),
+        (lambda x: {"out": Unregistered(x)}, ["an Unregistered at result['out']", "holds tensors: .w."]),
+        (lambda x: [1, Slotted([x])], ["a Slotted at result[1]", "holds tensors: ._Slotted__hidden, .w."]),
         (lambda x: Bag(k={"deep": x}), ["a Bag at result,", "holds tensors: ['k']"]),
         (lambda x: {"s": {1, 2}, "g": (i for i in [1])}, ["at result['g']", "return a list or a tuple"]),
         (lambda x: map(abs, [1]), ["at result", "return a list or a tuple"]),

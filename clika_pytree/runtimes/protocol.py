@@ -338,7 +338,9 @@ class Runtime(ABC):
 
     def stored_as(self, x: Any, /) -> tuple[str, tuple[int, ...]]:
         """What a file calls the dtype of a tensor, or its own name for one that no file has; and the shape."""
-        spec = self.describe(x)
+        from .answers import tensor_spec
+
+        spec = tensor_spec(self, x)
         return FILE_DTYPES.get(spec.dtype, spec.dtype), tuple(spec.shape)
 
     def to_host(self, x: Any, /) -> Host:
