@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clika_pytree._native import GuardCache, set_runtime_resolver
-from clika_pytree.runtimes import runtime_of_type
+from clika_pytree.runtimes import runtime_of_module_type, runtime_of_type
 
 
 class Runtime:
@@ -45,7 +45,7 @@ def resolver(function: Callable[[type], Any]) -> Iterator[None]:
     try:
         yield
     finally:
-        set_runtime_resolver(runtime_of_type)
+        set_runtime_resolver(runtime_of_type, runtime_of_module_type)
 
 
 class Fact:
