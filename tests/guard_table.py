@@ -27,6 +27,8 @@ class Numpy:
     name = "numpy"
     # Rows in which this runtime makes another number of graphs, being unable to carry a size along.
     graphs: ClassVar[dict[str, int]] = {}
+    # Rows that take it long.
+    slow: ClassVar[tuple[str, ...]] = ()
 
     def tensor(self, *values: float, rows: int | None = None) -> Any:
         """The values as a tensor of one axis, or that many rows of them."""
@@ -92,9 +94,30 @@ class Torch(Numpy):
         return importlib.import_module("torch_settings").backend()
 
 
-RUNTIMES: dict[str, Any] = {runtime.name: runtime for runtime in [Numpy(), Jax(), Torch()]}
+class Mlx(Numpy):
+    """MLX traces again for each size within one graph, so a size that decides takes no other."""
+
+    name = "mlx"
+    graphs: ClassVar[dict[str, int]] = {"a_size_that_decides": 1}
+    # MLX has a compiler of C++ make code for each value.
+    slow: ClassVar[tuple[str, ...]] = ("more_values_than_graphs",)
+
+    def tensor(self, *values: float, rows: int | None = None) -> Any:
+        return importlib.import_module("mlx.core").array(super().tensor(*values, rows=rows))
+
+    def same(self, a: Any, b: Any) -> bool:
+        """The values but for rounding: a compiled function may join operations."""
+        if type(a) is not type(b) or a.dtype != b.dtype or a.shape != b.shape:
+            return False
+        return np.allclose(a.tolist(), b.tolist(), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, importlib.import_module("mlx.core").array)
+
+
+RUNTIMES: dict[str, Any] = {runtime.name: runtime for runtime in [Numpy(), Jax(), Torch(), Mlx()]}
 # Those whose library is not here are left out by the tests, which say so.
-NEEDS = {"jax": "jax", "torch": "torch"}
+NEEDS = {"jax": "jax", "torch": "torch", "mlx": "mlx.core"}
 
 
 @dataclasses.dataclass

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lazy_runtime import LazyRuntime, LazyTensor, OtherRuntime, OtherTensor, tensor
+from lazy_runtime import LazyProgram, LazyRuntime, LazyTensor, OtherRuntime, OtherTensor, tensor
 
 import clika_pytree as crt
 from clika_pytree.runtimes import register_runtime, unregister_runtime
+from clika_pytree.runtimes.protocol import Misfit, TensorGuards
 
 X = np.arange(6.0).reshape(2, 3)
 
@@ -114,3 +115,71 @@ def test_a_runtime_that_keeps_the_function_keeps_no_arguments(lazy: LazyRuntime)
     gc.collect()
     assert alive() is None
     assert [result.compute() for result in kept[0]([tensor(5)])] == [[15]]
+
+
+class RetracingProgram:
+    """It traces again for each size, as jit functions do that guard their inputs themselves."""
+
+    def __init__(self, flat_fn: Any) -> None:
+        self.flat_fn, self.traced, self.guards, self.nodes = flat_fn, {}, None, None
+
+    def run(self, tensors: Any) -> Any:
+        key = tuple(item.size for item in tensors)
+        if key not in self.traced:
+            self.traced[key] = LazyProgram(self.flat_fn, tensors)
+        return self.traced[key].run(tensors)
+
+    def text(self) -> str:
+        return "retracing"
+
+
+def test_a_size_that_a_result_follows_from_is_right_where_a_runtime_guards_itself(
+    lazy: LazyRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy, "compile", lambda flat_fn, *rest: (None, RetracingProgram(flat_fn)))
+    kept = crt.compile(lambda x: x * 2)
+    sized = crt.compile(lambda x: (x * 2, x.size, [x] * x.size))
+    for size in (2, 3, 1, 2, 3):
+        x = tensor(*range(size))
+        assert kept(x).compute() == [2 * value for value in range(size)]
+        doubled, count, copies = sized(x)
+        assert doubled.compute() == [2 * value for value in range(size)]
+        assert count == len(copies) == size
+    assert kept.cache_info().currsize == 1
+    assert [row.key["x"] for row in sized.graphs()] == ["float[3]", "float[2]", "float[1]"]
+    (change,) = sized.explain(tensor(1, 2, 3, 4)).changes
+    assert change[:3] == ("x", "float[3]", "float[4]")
+
+
+def test_guards_that_a_program_checks_itself(lazy: LazyRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+
+    class Checked(LazyProgram):
+        def __init__(self, flat_fn: Any, tensors: Any) -> None:
+            super().__init__(flat_fn, tensors)
+            self.guards = TensorGuards(tensors, is_checked=True)
+            self.size = tensors[0].size
+
+        def run(self, tensors: Any) -> Any:
+            ran.append(tensors[0].size)
+            if tensors[0].size != self.size:
+                raise Misfit
+            return super().run(tensors)
+
+    monkeypatch.setattr(lazy, "own_guards", False)
+    monkeypatch.setattr(lazy, "compile", lambda flat_fn, tensors, *rest: (None, Checked(flat_fn, tensors)))
+    compiled = crt.compile(lambda x, k: x * k)
+    for _ in range(3):
+        assert compiled(tensor(1, 2), 2).compute() == [2, 4]
+    assert ran == [2, 2, 2]
+    (change,) = compiled.explain(tensor(1, 2, 3), 2).changes
+    assert change[:3] == ("x", "float[2]", "float[3]")
+    for size in (3, 2, 3, 2):
+        assert compiled(tensor(*range(size)), 2).compute() == [2 * value for value in range(size)]
+    assert [row.key["x"] for row in compiled.graphs()] == ["float[2]", "float[3]"]
+    # From then on each is held against the guards before it runs.
+    assert ran[3:] == [3, 3, 2, 3, 2]
+    assert compiled.cache_info().misses == 2
+    compiled.on_miss = "error"
+    with pytest.raises(crt.MissError, match=r"x: was float\[2\], now float\[1\]"):
+        compiled(tensor(1), 2)

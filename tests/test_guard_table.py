@@ -3,9 +3,14 @@
 import pytest
 from guard_table import NEEDS, ROWS, RUNTIMES, check
 
+CASES = [
+    pytest.param(runtime, row, id=f"{runtime.name}-{row}", marks=[pytest.mark.slow] if row in runtime.slow else [])
+    for runtime in RUNTIMES.values()
+    for row in ROWS
+]
 
-@pytest.mark.parametrize("row", ROWS)
-@pytest.mark.parametrize("runtime", RUNTIMES.values(), ids=list(RUNTIMES))
+
+@pytest.mark.parametrize(("runtime", "row"), CASES)
 def test_guards(runtime, row):
     if runtime.name in NEEDS:
         pytest.importorskip(NEEDS[runtime.name])

@@ -174,7 +174,8 @@ def test_a_runtime_by_name_or_object(lazy: LazyRuntime) -> None:
     numpy = runtime_named("compile()", "numpy")
     assert runtime_named("compile()", numpy) is numpy
     with pytest.raises(
-        crt.PyTreeValueError, match=r"compile\(\) expects .* got 'lasy'; known are 'jax', 'lazy', 'numpy'"
+        crt.PyTreeValueError,
+        match=r"compile\(\) expects .* got 'lasy'; known are 'jax', 'lazy', 'mlx', 'numpy', 'torch'",
     ):
         runtime_named("compile()", "lasy")
     for given in (LazyRuntime(), 3, LazyRuntime):

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ca
 
 from clika_pytree._native import Dispatcher, GuardCache
 from clika_pytree.registration import described
-from clika_pytree.runtimes.protocol import TensorGuards
+from clika_pytree.runtimes.protocol import Misfit, TensorGuards
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
@@ -129,13 +129,13 @@ class Compiled(Dispatcher, Generic[P, R]):
         return result
 
     def _other_results(self, args: Any, kwargs: Any, error: BaseException) -> R:
-        """The result of a call for which a runtime with guards of its own traced a graph once more, to another result.
+        """The result of a call for which a graph was not right, or was traced once more to another result.
 
-        From then on there is a graph for all sizes of each tensor.
+        From then on each graph is for certain sizes, and looked at before it runs.
         """
         if self._cache.reads_facts:
             raise error
-        self._cache.read_facts()
+        self._cache.read_facts(isinstance(error, Misfit))
         return cast("R", Dispatcher.__call__(self, *args, **kwargs))
 
     def _changes(self, call: GuardCall) -> tuple[Change, ...]:

@@ -32,7 +32,7 @@ __all__ = ["register_runtime", "runtime_of", "unregister_runtime"]
 
 GROUP = "clika_pytree.runtimes"
 # The runtimes of this package, and the modules that the classes of their tensors are in.
-BUILT_IN = {"numpy": ("numpy",), "jax": ("jax", "jaxlib"), "torch": ("torch",)}
+BUILT_IN = {"numpy": ("numpy",), "jax": ("jax", "jaxlib"), "mlx": ("mlx",), "torch": ("torch",)}
 BY_MODULE = {module: name for name, modules in BUILT_IN.items() for module in modules}
 # What stands for a tensor while a runtime of this package records.
 RECORDED = "clika_pytree.runtimes."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
@@ -13,7 +12,8 @@ from clika_pytree.wording import class_of, short_name
 from .file_dtypes import FILE_DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from os import PathLike
     from typing import TypeAlias
 
@@ -26,6 +26,7 @@ __all__ = [
     "Graph",
     "Guards",
     "Host",
+    "Misfit",
     "RecordingError",
     "Runtime",
     "TensorGuards",
@@ -47,6 +48,13 @@ class Failed(Exception):
     def __init__(self, index: int, error: BaseException) -> None:
         super().__init__(index, error)
         self.index, self.error = index, error
+
+
+class Misfit(Exception):
+    """Raised by `Executable.run`, where its guards are checked by it: it is a program for other tensors."""
+
+    # What the native call of a compiled function looks for.
+    _has_other_results = True
 
 
 class TensorSpec(NamedTuple):
@@ -81,6 +89,11 @@ class Host(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
     buffer: Any
+
+
+def dtype_name(dtype: Any) -> str:
+    """`float32`, without the library that it is of."""
+    return str(dtype).rpartition(".")[2]
 
 
 def host_of_array(array: Any) -> Host:
@@ -161,6 +174,8 @@ class TensorGuards:
     Args:
         tensors: Those that a graph was made for.
         free: The sizes that may be any, as `(tensor, axis)`.
+        is_checked: Whether the program itself raises `Misfit` for other tensors. They are then held against the guards
+            by it alone while all calls are of one kind, which saves reading what they are.
 
     Example:
         >>> import numpy as np
@@ -170,8 +185,10 @@ class TensorGuards:
         {(0, 1): 3, (1, 0): 4}
     """
 
-    def __init__(self, tensors: Sequence[Any], free: Iterable[tuple[int, int]] = ()) -> None:
-        loose = set(free)
+    def __init__(
+        self, tensors: Sequence[Any], free: Iterable[tuple[int, int]] = (), *, is_checked: bool = False
+    ) -> None:
+        loose, self.is_checked = set(free), is_checked
         shapes = [tuple(tensor.shape) for tensor in tensors]
         self.facts: Mapping[int, Any] = {
             index: Fact(class_of(tensor), tensor.dtype, len(shape))
@@ -199,7 +216,8 @@ class TensorGuards:
         for index, (name, tensor) in enumerate(zip(names, tensors, strict=True)):
             fact = self.facts[index]
             sizes = tuple(self.sizes.get((index, axis), "*") for axis in range(fact.ndim))
-            asked, found = TensorSpec(str(fact.dtype), sizes), TensorSpec(str(tensor.dtype), tuple(tensor.shape))
+            asked = TensorSpec(dtype_name(fact.dtype), sizes)
+            found = TensorSpec(dtype_name(tensor.dtype), tuple(tensor.shape))
             fits = asked.dtype == found.dtype and len(found.shape) == fact.ndim
             if not fits or any(a not in ("*", b) for a, b in zip(sizes, found.shape, strict=True)):
                 raise PyTreeValueError(
@@ -380,8 +398,7 @@ class Runtime(ABC):
         """
         return None
 
-    @contextmanager
-    def with_module_state(self, obj: Any, state: Mapping[str, Any], /) -> Generator[None]:
+    def with_module_state(self, obj: Any, state: Mapping[str, Any], /) -> AbstractContextManager[None]:
         """A block in which a module has other tensors, and after which it has its own again.
 
         Functions are compiled in it: what stands for the tensors is in their places. As it is here, it sets attributes.
@@ -390,34 +407,12 @@ class Runtime(ABC):
             obj: A module.
             state: All that `module_state` gives for it, with other tensors.
         """
-        own = self.module_state(obj) or {}
-        try:
-            for name, tensor in state.items():
-                owner, last = place_in(obj, name)
-                setattr(owner, last, tensor)
-            yield
-        finally:
-            for name in {**(self.module_state(obj) or {})}.keys() - own.keys():
-                owner, last = place_in(obj, name)
-                delattr(owner, last)  # what was put there meanwhile stands for a tensor
-            for name, tensor in own.items():
-                owner, last = place_in(obj, name)
-                setattr(owner, last, tensor)
+        from .attributes import holding
+
+        return holding(self, obj, state)
 
     def cannot(self, what: str) -> PyTreeTypeError:
         """The error where a method is missing that somebody needs."""
         return PyTreeTypeError(
             f"the runtime {self.name!r} can't {what}: its class {short_name(class_of(self))} does not define the method"
         )
-
-
-def place_in(module: Any, name: str) -> tuple[Any, str]:
-    """Where a path such as `head.weight` or `layers.0.bias` leads: the object, and the name of its attribute."""
-    *owners, last = name.split(".")
-    for owner in owners:
-        cls = class_of(module)
-        if issubclass(cls, (list, tuple)):
-            module = module[int(owner)]
-        else:
-            module = module[owner] if cls is dict else getattr(module, owner)
-    return module, last

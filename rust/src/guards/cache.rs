@@ -255,7 +255,9 @@ impl GuardCache {
     ///     value: what `lookup` is to give.
     ///     guards: None where the tensors may be any of their classes; else an object with `facts` (a dict by the number of a
     ///         tensor, of objects with a `layout`), `sizes` (a dict by number and axis) and `conditions` (objects with a
-    ///         `function` of the list of tensors, and its `value`). A tensor without a fact may be any of its class.
+    ///         `function` of the list of tensors, and its `value`). A tensor without a fact may be any of its class. Where
+    ///         `is_checked` is true, what runs refuses tensors that do not fit, and those that were right last are not
+    ///         looked at here.
     #[pyo3(signature = (call, value, *, guards=None))]
     fn insert(
         slf: &Bound<'_, Self>,
@@ -342,10 +344,16 @@ impl GuardCache {
         self.reads_facts.load(Ordering::Relaxed)
     }
 
-    /// Tells all tensors by their facts from now on, and drops the entries, which were made without.
-    fn read_facts(&self, py: Python<'_>) {
+    /// Tells all tensors by their facts from now on. The entries stay where that is asked for and they were made with facts.
+    fn read_facts(&self, py: Python<'_>, keep_entries: bool) {
         self.reads_facts.store(true, Ordering::Relaxed);
-        let dropped = self.state.with(py, |state| mem::take(&mut state.table));
+        let dropped = self.state.with(py, |state| {
+            let mut have_facts = keep_entries;
+            for entry in state.table.in_order() {
+                have_facts &= entry.bind(py).get().distrust();
+            }
+            (!have_facts).then(|| mem::take(&mut state.table))
+        });
         drop(dropped);
     }
 

@@ -1,6 +1,6 @@
 //! What was made for a call, with all that a call has to be for it to be right.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -36,6 +36,8 @@ pub(crate) struct GuardEntry {
     /// One for each leaf, then for each tensor of a module.
     pub(super) guards: Vec<Guard>,
     pub(super) modules: Vec<Module>,
+    /// Whether what runs refuses tensors that do not fit, so that of those used last the classes will do.
+    is_trusted: AtomicBool,
     /// The sizes that they ask for.
     pub(super) sizes: Vec<isize>,
     conditions: Vec<Condition>,
@@ -53,6 +55,7 @@ struct Asked<'py> {
     facts: Bound<'py, PyDict>,
     sizes: Bound<'py, PyDict>,
     conditions: Bound<'py, PyAny>,
+    is_checked: bool,
 }
 
 impl<'py> Asked<'py> {
@@ -63,6 +66,10 @@ impl<'py> Asked<'py> {
             facts: dict(intern!(py, "facts"))?,
             sizes: dict(intern!(py, "sizes"))?,
             conditions: guards.getattr(intern!(py, "conditions"))?,
+            is_checked: match guards.getattr_opt(intern!(py, "is_checked"))? {
+                Some(is_checked) => is_checked.is_truthy()?,
+                None => false,
+            },
         })
     }
 
@@ -129,13 +136,13 @@ impl GuardEntry {
         dynamic: bool,
     ) -> PyResult<Self> {
         let py = value.py();
-        let (mask, forced, conditions) = match guards {
+        let (mask, forced, conditions, is_checked) = match guards {
             Some(guards) => {
                 let asked = Asked::of(guards)?;
                 let forced = asked.forced(call.tensors.len())?;
-                (asked.mask(&call.tensors, &forced, dynamic)?, forced, asked.conditions()?)
+                (asked.mask(&call.tensors, &forced, dynamic)?, forced, asked.conditions()?, asked.is_checked)
             }
-            None => (gathered(call.tensors.iter().map(|_| Watched::Class))?, Vec::new(), Vec::new()),
+            None => (gathered(call.tensors.iter().map(|_| Watched::Class))?, Vec::new(), Vec::new(), false),
         };
         let (mut statics, mut tensors) = (call.statics.iter(), call.tensors.iter().zip(&mask).enumerate());
         let (mut of_leaves, mut sizes) = (Vec::new(), Vec::new());
@@ -153,6 +160,7 @@ impl GuardEntry {
             spec: call.spec.clone_ref(py),
             names: names.clone_ref(py),
             guards: of_leaves,
+            is_trusted: AtomicBool::new(is_checked),
             modules: crate::limits::all_of(call.modules.iter().map(|module| module.clone_ref(py)))?,
             sizes,
             conditions,
@@ -175,6 +183,12 @@ impl GuardEntry {
         self.generation.load(Ordering::Relaxed) == generation
     }
 
+    /// Looks at all facts of tensors from now on; false where it was made without.
+    pub(super) fn distrust(&self) -> bool {
+        self.is_trusted.store(false, Ordering::Relaxed);
+        !self.guards.iter().any(|guard| matches!(guard, Guard::Class { .. }))
+    }
+
     /// Adds the tensors of modules to leaves; false where a module is not the one that it has to be, or has other tensors.
     #[inline]
     pub(super) fn complete(&self, py: Python<'_>, leaves: &mut RefVec) -> PyResult<bool> {
@@ -192,9 +206,11 @@ impl GuardEntry {
     /// Whether leaves are what they have to be; runs code of the user's for values with a hash or equality of their own.
     #[inline]
     pub(super) fn leaves_hold(&self, py: Python<'_>, leaves: &RefVec) -> PyResult<bool> {
+        let is_trusted = self.is_trusted.load(Ordering::Relaxed);
         for (index, (guard, leaf)) in self.guards.iter().zip(leaves.raw()).enumerate() {
             let Some(leaf) = *leaf else { return Ok(false) };
-            let holds = match guard.at_sight(py, leaf, &self.sizes) {
+            let of_class = if is_trusted { guard.class_holds(leaf) } else { None };
+            let holds = match of_class.or_else(|| guard.at_sight(py, leaf, &self.sizes)) {
                 Some(holds) => holds,
                 None => self.leaf_holds(py, index, leaf)?,
             };

@@ -243,6 +243,17 @@ pub(super) enum Guard {
 }
 
 impl Guard {
+    /// Whether a leaf is a tensor of the class that it has to be; nothing for a value.
+    #[inline]
+    pub(super) fn class_holds(&self, leaf: Raw) -> Option<bool> {
+        match self {
+            Self::Static(_) => None,
+            Self::Tensor(TensorGuard { class, .. }) | Self::Class { class, .. } => {
+                Some(ffi::class_of(leaf).as_ptr() == class.as_ptr())
+            }
+        }
+    }
+
     /// Whether a leaf is what it has to be, where that can be seen without running Python code.
     #[inline]
     pub(super) fn at_sight(&self, py: Python<'_>, leaf: Raw, sizes: &[isize]) -> Option<bool> {
