@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+OWN_GUARDS = ("_pytree", "__builtins_dict__")
+
 
 class Program:
     """A graph: a function of a list of tensors that `torch.compile` compiled, once for each kind that it tells apart.
@@ -48,7 +50,10 @@ class Program:
     def compile(self) -> None:
         """Have the function compiled at the next call, with the tensors that it is known to hold."""
         self.recording = Recording(self.flat_fn, self.names, self.places, self.held, self.free)
-        self.compiled = torch.compile(self.recording.function(), **self.settings)
+        settings = self.settings
+        if settings.get("mode") is None:  # PyTorch takes either
+            settings = {**settings, "options": {"guard_filter_fn": without_own, **settings.get("options", {})}}
+        self.compiled = torch.compile(self.recording.function(), **settings)
 
     @property
     def nodes(self) -> int:
@@ -112,6 +117,11 @@ class Program:
         if raised is None:
             return error
         return translated(self.flat_fn.__name__, raised, self.recording.needed, self.recording.line) or raised
+
+
+def without_own(entries: Sequence[Any]) -> list[bool]:
+    """Which guards PyTorch keeps: not the dozens on its own functions for trees, which a trace goes through."""
+    return [not any(part in str(entry.name) for part in OWN_GUARDS) for entry in entries]
 
 
 def with_arrays(tensors: Sequence[Any], arrays: Sequence[int]) -> list[Any]:
