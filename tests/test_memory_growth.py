@@ -14,7 +14,8 @@ import clika_pytree as cp
 CALLS_EACH = 250
 COSTLY_CALLS_EACH = 20
 MOST_LOOKS = 20
-BLOCKS_EACH = 0.1
+BLOCKS_EACH = 0.5
+"""Half of what the smallest leak takes: a call may keep a block now and then, as a cache of the interpreter does."""
 SMALLEST_CHUNK = 32
 """What a leak takes of the C library's heap at least, in bytes."""
 OTHER_LIBRARIES = ("torch", "jax", "optree")
