@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import gc
 import inspect
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,8 @@ def test_g9_a_function_made_anew_each_time_is_said():
 
 
 class Options:
+    extra: Any
+
     def __init__(self, scale: float) -> None:
         self.scale = scale
 
@@ -87,6 +91,55 @@ def test_g9_an_attribute_that_is_set_makes_a_new_graph():
     assert graphs(compiled) == 3
     assert same(compiled(vector(), Options(3)), vector() * 3), "another object, which may become another value"
     assert graphs(compiled) == 4
+
+
+class Words(dict[str, Any]):
+    """A dict of the user's."""
+
+
+class Row(list[Any]):
+    """A list of the user's."""
+
+
+CONTAINERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], str]] = {
+    "an OrderedDict": (
+        lambda: collections.OrderedDict(a=1, b=[2]),
+        lambda found: found.update(a=3),
+        "was (('a', 1), ('b', [2])), now OrderedDict(",
+    ),
+    "the order of an OrderedDict": (
+        lambda: collections.OrderedDict(a=1, b=2),
+        lambda found: found.move_to_end("a"),
+        "was (('a', 1), ('b', 2)), now OrderedDict(",
+    ),
+    "a list in an OrderedDict": (
+        lambda: collections.OrderedDict(a=[1]),
+        lambda found: found["a"].append(2),
+        "was (('a', [1]),), now OrderedDict(",
+    ),
+    "a defaultdict": (lambda: collections.defaultdict(int, a=1), lambda found: found["z"], "was (('a', 1),), now "),
+    "a Counter": (lambda: collections.Counter("ab"), lambda found: found.update("a"), "was (('a', 1), ('b', 1)), now "),
+    "a dict of a class": (lambda: Words(a=1), lambda found: found.clear(), "was (('a', 1),), now {}"),
+    "a list of a class": (lambda: Row([1]), lambda found: found.append(2), "was (1,), now [1, 2]"),
+    "a deque": (lambda: collections.deque([1, 2]), lambda found: found.rotate(), "was (1, 2), now deque([2, 1])"),
+    "a bytearray": (lambda: bytearray(b"a"), lambda found: found.append(98), "was (b'a',), now bytearray(b'ab')"),
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_g9_a_change_in_a_container_behind_an_attribute_makes_a_new_graph(kind: str) -> None:
+    make, change, text = CONTAINERS[kind]
+    options = Options(2.0)
+    options.extra = make()
+    compiled = cp.compile(lambda x, options: x + hash(repr(options.extra)) % 1000)
+    wanted = vector() + hash(repr(options.extra)) % 1000
+    for _ in range(2):
+        assert same(compiled(vector(), options), wanted)
+    assert compiled.cache_info()[:2] == (1, 1)
+    change(options.extra)
+    assert f"options.extra: {text}" in str(compiled.explain(vector(), options))
+    assert same(compiled(vector(), options), vector() + hash(repr(options.extra)) % 1000)
+    assert graphs(compiled) == 2
 
 
 # --- G10, G11: how long graphs and values live ------------------------------------------------------------------------

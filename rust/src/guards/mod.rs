@@ -12,6 +12,7 @@ mod dispatcher;
 mod entry;
 mod facts;
 mod guard;
+mod held;
 mod holders;
 mod modules;
 mod observation;

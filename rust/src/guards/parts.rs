@@ -5,10 +5,11 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
+use super::held::{Change, Held, are_held, first_change, hash_of_held};
 use super::holders::{Attributes, attributes_of, holds_tensors};
 use super::modules::State;
 use super::runtimes::{Sort, sort_of};
-use super::statics::{Change, Held, are_held, first_change, hash_of_held, is_atom, is_known_by_identity};
+use super::statics::{is_atom, is_known_by_identity};
 use crate::errors::{Family, KeyPath, error, no_memory};
 use crate::ffi;
 use crate::keys::text_of_value;

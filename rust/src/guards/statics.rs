@@ -9,10 +9,10 @@ use pyo3::types::{
     PyModule, PyRange, PySet, PySlice, PyString, PyTuple, PyType,
 };
 
-use super::holders::{Attributes, attributes_of};
+use super::held::{Change, Held, are_held, first_change, hash_of_held, hold};
+use super::holders::attributes_of;
 use super::parts::{Part, are_parts_of, change_of_parts, parts_of};
 use crate::ffi::{self, Raw};
-use crate::limits::Grow;
 use crate::structure::Mixer;
 use crate::values::{self, Parts, Unusable};
 
@@ -32,21 +32,6 @@ enum Manner {
     Module(Vec<Part>),
     /// A function and the object it is bound to, by the manner of the object.
     Method { function: Py<PyAny>, owner: Box<Static> },
-}
-
-/// An attribute as it was.
-pub(super) enum Held {
-    /// A slot that nothing was put in.
-    Unset(Py<PyString>),
-    Value {
-        name: Py<PyString>,
-        frozen: Py<PyAny>,
-        hash: u64,
-    },
-    Identity {
-        name: Py<PyString>,
-        object: Py<PyAny>,
-    },
 }
 
 /// A value that was a leaf of a call, with what it takes to see whether another one is the same.
@@ -190,149 +175,6 @@ fn same_atoms(ours: &Bound<'_, PyAny>, theirs: &Bound<'_, PyAny>) -> Result<bool
     values::equal(ours, theirs)
 }
 
-/// The path of an attribute with its old and its new value, where it has them.
-pub(super) type Change<'py> = (String, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
-
-/// Whether attributes are what they were.
-pub(super) fn are_held(held: &[Held], current: &Attributes<'_>) -> Result<bool, Unusable> {
-    if current.len() != held.len() {
-        return Ok(false);
-    }
-    for (held, (name, value)) in held.iter().zip(current) {
-        if !held.holds(name, value.as_ref())? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The first attribute that is not what it was.
-pub(super) fn first_change<'py>(held: &[Held], py: Python<'py>, current: Attributes<'py>) -> Option<Change<'py>> {
-    let path = |name: &Bound<'_, PyString>| format!(".{}", name.to_string_lossy());
-    let old = |held: &Held| match held {
-        Held::Unset(_) => None,
-        Held::Value { frozen, .. } => Some(frozen.bind(py).clone()),
-        Held::Identity { object, .. } => Some(object.bind(py).clone()),
-    };
-    for known in held {
-        let now = current.iter().find(|(name, _)| known.is_named(name));
-        let value = now.and_then(|(_, value)| value.clone());
-        if now.is_none() || !known.looks_the_same(py, value.as_ref()) {
-            return Some((path(known.name(py)), old(known), value));
-        }
-    }
-    let is_new = |name: &Bound<'_, PyString>| !held.iter().any(|known| known.is_named(name));
-    current.into_iter().find(|(name, _)| is_new(name)).map(|(name, value)| (path(&name), None, value))
-}
-
-impl Held {
-    /// By value where it has a usable one, else by identity.
-    pub(super) fn of(name: Bound<'_, PyString>, value: Option<Bound<'_, PyAny>>) -> Result<Self, Unusable> {
-        let Some(value) = value else { return Ok(Self::Unset(name.unbind())) };
-        if is_atom(&value) || is_container(&value) || !is_known_by_identity(&value)? && has_own_equality(&value)? {
-            let frozen = values::freeze(&value)?.unwrap_or_else(|| value.clone());
-            match values::hash(&frozen) {
-                Ok(hash) => return Ok(Self::Value { name: name.unbind(), frozen: frozen.unbind(), hash }),
-                Err(Unusable::Value { .. }) => {}
-                Err(raised) => return Err(raised),
-            }
-        }
-        Ok(Self::Identity { name: name.unbind(), object: value.unbind() })
-    }
-
-    pub(super) fn by_identity(name: Bound<'_, PyString>, value: Option<Bound<'_, PyAny>>) -> Self {
-        match value {
-            Some(value) => Self::Identity { name: name.unbind(), object: value.unbind() },
-            None => Self::Unset(name.unbind()),
-        }
-    }
-
-    fn name<'a, 'py>(&'a self, py: Python<'py>) -> &'a Bound<'py, PyString> {
-        match self {
-            Self::Unset(name) | Self::Value { name, .. } | Self::Identity { name, .. } => name.bind(py),
-        }
-    }
-
-    fn is_named(&self, name: &Bound<'_, PyString>) -> bool {
-        ffi::are_equal_texts(ffi::raw(self.name(name.py())), ffi::raw(name))
-    }
-
-    fn holds(&self, name: &Bound<'_, PyString>, value: Option<&Bound<'_, PyAny>>) -> Result<bool, Unusable> {
-        let py = name.py();
-        if !self.is_named(name) {
-            return Ok(false);
-        }
-        match (self, value) {
-            (Self::Unset(_), None) => Ok(true),
-            (Self::Value { frozen, .. }, Some(value)) if frozen.is(value) && is_atom(value) => Ok(true),
-            (Self::Value { frozen, hash, .. }, Some(value)) => {
-                let frozen = frozen.bind(py);
-                Ok(frozen.get_type().is(value.get_type())
-                    && values::hash(value)? == *hash
-                    && values::equal(frozen, value)?)
-            }
-            (Self::Identity { object, .. }, Some(value)) => Ok(object.is(value)),
-            _ => Ok(false),
-        }
-    }
-
-    /// Whether a value is the same as far as can be told without code of the user's.
-    fn looks_the_same(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> bool {
-        match (self, value) {
-            (Self::Unset(_), None) => true,
-            (Self::Value { frozen, hash, .. }, Some(value)) => {
-                let frozen = frozen.bind(py);
-                frozen.get_type().is(value.get_type()) && values::hash(value).is_ok_and(|current| current == *hash)
-            }
-            (Self::Identity { object, .. }, Some(value)) => object.is(value),
-            _ => false,
-        }
-    }
-
-    pub(super) fn clone_ref(&self, py: Python<'_>) -> Self {
-        match self {
-            Self::Unset(name) => Self::Unset(name.clone_ref(py)),
-            Self::Value { name, frozen, hash } => {
-                Self::Value { name: name.clone_ref(py), frozen: frozen.clone_ref(py), hash: *hash }
-            }
-            Self::Identity { name, object } => {
-                Self::Identity { name: name.clone_ref(py), object: object.clone_ref(py) }
-            }
-        }
-    }
-
-    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match self {
-            Self::Unset(name) => visit.call(name),
-            Self::Value { name, frozen: object, .. } | Self::Identity { name, object } => {
-                visit.call(name)?;
-                visit.call(object)
-            }
-        }
-    }
-}
-
-/// The attributes of an object as they are.
-fn hold(value: &Bound<'_, PyAny>) -> Result<Vec<Held>, Unusable> {
-    let mut held = Vec::new();
-    for (name, value) in attributes_of(value)? {
-        held.grow(Held::of(name, value)?)?;
-    }
-    Ok(held)
-}
-
-pub(super) fn hash_of_held(value: &Bound<'_, PyAny>, held: &[Held]) -> u64 {
-    let mut mixer = Mixer::new(value.as_ptr() as u64);
-    for held in held {
-        mixer.add(match held {
-            Held::Unset(_) => 0,
-            Held::Value { hash, .. } => *hash,
-            Held::Identity { object, .. } => object.as_ptr() as u64,
-        });
-    }
-    mixer.finish()
-}
-
 /// Whether a value never changes and is compared by bits, without code of the user's.
 pub(super) fn is_atom(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyString>()
@@ -346,7 +188,7 @@ pub(super) fn is_atom(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyRange>()
 }
 
-fn is_container(value: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_container(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyList>()
         || value.is_exact_instance_of::<PyTuple>()
         || value.is_exact_instance_of::<PyDict>()
