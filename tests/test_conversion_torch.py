@@ -51,6 +51,7 @@ def weights(children: st.SearchStrategy) -> st.SearchStrategy:
 common = trees(weights, deques, any_order, leaf=st.one_of(leaves, st.none()))
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of trees, when one is drawn again
 @given(common)
 def test_the_structures_of_a_tree_are_each_other(tree: Any) -> None:
     found, spec = cp.tree_flatten(tree)
@@ -252,7 +253,7 @@ def test_namespaces_of_ours() -> None:
         (defaultdict, None, 1, "its context should be its factory and its keys, got None"),
         (deque, "long", 1, "it should have no maxlen or one from 1 on, got 'long'"),
         (deque, 1, 2, "it should have no maxlen or one from 2 on, got 1"),
-        (namedtuple, int, 1, "a type stands for a namedtuple class"),
+        (namedtuple, int, 1, "the class int stands for a namedtuple class"),
         (Weights, None, 2, "the fields of Weights are others than when PyTorch made the structure"),
         (Weights, [["weight", "bias"], []], 1, "Weights has 2 data fields, and here it has 1 children"),
         (Options, 1, 0, "should be an instance of Options, got 1"),
