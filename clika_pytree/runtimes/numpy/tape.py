@@ -169,13 +169,15 @@ class Tape:
                 "return it from the function, and do not keep it in a global, an attribute or a closure",
             )
         if threading.get_ident() != self.thread:
-            self.elsewhere = refusal(
+            refused = refusal(
                 f"A tensor of a recorded function was used in another thread, {threading.current_thread().name!r}, and "
                 "a graph runs in one",
                 "do this step in the function's own thread, or leave it out of the compiled function",
                 line_here_or_in(self.thread),
             )
-            raise self.elsewhere
+            # The first one is what the function came to; others follow while it is left.
+            self.elsewhere = self.elsewhere or refused
+            raise refused
 
     def use(self, node: Node) -> None:
         self.check_open()
