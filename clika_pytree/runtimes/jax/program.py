@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from inspect import Parameter, Signature
 
+from clika_pytree.runtimes.free_sizes import Guards
 from clika_pytree.typing import TYPE_CHECKING
 
 from .library import jax
 from .refusals import translated
 from .results import Results
-from .sizes import Guards, for_all_sizes
+from .sizes import for_all_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-"""Programs for all sizes: which axes may have any size, and the program that JAX exports for them."""
+"""Programs for all sizes: those that JAX exports for symbols."""
 
 from __future__ import annotations
 
 import re
 
+from clika_pytree.runtimes.free_sizes import first_axes
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
@@ -14,77 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from clika_pytree.runtimes.free_sizes import Free
+
 __all__: list[str] = []
 
 # How often a function is traced with fewer and fewer free sizes.
 MOST_TRIES = 8
 
 
-class Fact:
-    """What is asked of an input: all facts but its sizes, as the guard reads them."""
-
-    layout = None
-
-
-class Free:
-    """A size that may be any from `least` on: that of the first axis of some inputs."""
-
-    def __init__(self, size: int, places: list[int]) -> None:
-        self.size, self.places, self.least = size, places, 0
-        self.symbol = f"n{size}"
-
-    def text(self) -> str:
-        """The size as JAX is told it. Symbols are numbers from 1 on, so that `n - 1` is one from 0 on."""
-        return self.symbol if self.least else f"{self.symbol} - 1"
-
-    def is_in(self, message: str) -> bool:
-        return re.search(rf"\b{self.symbol}\b", message) is not None
+def text_of(free: Free) -> str:
+    """A size as JAX is told it. Symbols are numbers from 1 on, so that `n - 1` is one from 0 on."""
+    return free.symbol if free.least else f"{free.symbol} - 1"
 
 
-class Condition:
-    """What a free size must be, beyond being any."""
-
-    value = True
-
-    def __init__(self, free: Free) -> None:
-        self.places, self.least = free.places, free.least
-        sizes = " == ".join(f"x{place}.shape[0]" for place in free.places)
-        self.text = f"({sizes} > {free.least - 1})" if free.least else f"({sizes})"
-
-    def function(self, tensors: Sequence[Any]) -> bool:
-        first = tensors[self.places[0]].shape[0]
-        return first >= self.least and all(tensors[place].shape[0] == first for place in self.places)
-
-
-class Guards:
-    """What a program asks of its inputs: all facts of each, and every size that is not free."""
-
-    def __init__(self, tensors: Sequence[Any], free: list[Free], places: dict[tuple[int, int], str]) -> None:
-        loose = {place for one in free for place in one.places}
-        self.facts = dict.fromkeys(range(len(tensors)), Fact)
-        self.sizes = {
-            (index, axis): size
-            for index, tensor in enumerate(tensors)
-            for axis, size in enumerate(tensor.shape)
-            if axis or index not in loose
-        }
-        self.conditions = [Condition(one) for one in free if one.least or len(one.places) > 1]
-        self.places = places
-
-
-def first_axes(tensors: Sequence[Any]) -> list[Free]:
-    """The sizes of first axes, but for those that another axis has, too.
-
-    A batch has a size of its own. One that is also the size of another axis is, as a rule, a number of features, which
-    stands in several inputs at different places.
-    """
-    shapes = [tuple(tensor.shape) for tensor in tensors]
-    others = {size for shape in shapes for size in shape[1:]}
-    found: dict[int, Free] = {}
-    for index, shape in enumerate(shapes):
-        if shape and shape[0] not in others:
-            found.setdefault(shape[0], Free(shape[0], [])).places.append(index)
-    return [*found.values()]
+def is_in(free: Free, message: str) -> bool:
+    return re.search(rf"\b{free.symbol}\b", message) is not None
 
 
 def stand_ins(tensors: Sequence[Any], free: list[Free]) -> list[Any]:
@@ -92,7 +37,7 @@ def stand_ins(tensors: Sequence[Any], free: list[Free]) -> list[Any]:
     scope = export.SymbolicScope()
     sizes: dict[int, Any] = {}
     for one in free:
-        (size,) = export.symbolic_shape(one.text(), scope=scope)
+        (size,) = export.symbolic_shape(text_of(one), scope=scope)
         sizes |= dict.fromkeys(one.places, size)
     return [stand_in(tensor, sizes.get(index)) for index, tensor in enumerate(tensors)]
 
@@ -144,7 +89,7 @@ def narrowed(error: Exception, free: list[Free]) -> list[Free]:
 
     Of several that the error names, that of the last input stays: it most likely is a batch.
     """
-    named = [one for one in free if one.is_in(str(error))] or [*free]
+    named = [one for one in free if is_in(one, str(error))] or [*free]
     if isinstance(error, jax.errors.InconclusiveDimensionOperation):
         may_be_0 = [one for one in named if one.size and not one.least]
         for one in may_be_0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clika_pytree.runtimes.free_sizes import Guards
 from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 
@@ -9,16 +10,16 @@ from .library import Tensor, check_version, is_transforming, torch
 from .modules import Places, conditions, modules_around
 from .recording import Held, Recording
 from .refusals import translated
-from .sizes import Guards, Marked, first_axes
+from .sizes import Marked, free_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from clika_pytree.runtimes.free_sizes import Free
     from clika_pytree.runtimes.protocol import FlatFn
 
     from .results import Recipe
-    from .sizes import Free
 
 __all__: list[str] = []
 
@@ -151,7 +152,7 @@ def compiled(
         program.guards = Guards(tensors, free, places, conditions(flat_fn, modules))
         return results, program
 
-    free = first_axes(tensors) if dynamic else []
+    free = free_sizes(tensors) if dynamic else []
     if free:
         program = Program(flat_fn, names, arrays, free, modules, settings)
         try:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from clika_pytree.runtimes.free_sizes import Free
     from clika_pytree.runtimes.protocol import FlatFn
-
-    from .sizes import Free
 
 __all__: list[str] = []
 

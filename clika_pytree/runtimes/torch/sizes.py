@@ -1,7 +1,8 @@
-"""Programs for all sizes: which axes may have any, and what a program asks of its inputs."""
+"""Programs for all sizes: which may be any, and how PyTorch is told."""
 
 from __future__ import annotations
 
+from clika_pytree.runtimes.free_sizes import first_axes
 from clika_pytree.typing import TYPE_CHECKING
 
 from .library import Tensor, torch
@@ -9,6 +10,8 @@ from .library import Tensor, torch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
+
+    from clika_pytree.runtimes.free_sizes import Free
 
 __all__: list[str] = []
 
@@ -19,67 +22,10 @@ MARKS = (
 )
 
 
-class Fact:
-    """What is asked of an input: all facts but its sizes, as the guard reads them."""
-
-    layout = None
-
-
-class Free:
-    """A size that may be any from `least` on: that of the first axis of some inputs."""
-
-    def __init__(self, size: int, places: list[int]) -> None:
-        self.size, self.places, self.least = size, places, 0
-
-
-class Condition:
-    """What a free size must be, beyond being any."""
-
-    value = True
-
-    def __init__(self, free: Free) -> None:
-        self.places, self.least = free.places, free.least
-        sizes = " == ".join(f"x{place}.shape[0]" for place in free.places)
-        self.text = f"({sizes} > {free.least - 1})" if free.least else f"({sizes})"
-
-    def function(self, tensors: Sequence[Any]) -> bool:
-        first = tensors[self.places[0]].shape[0]
-        return first >= self.least and all(tensors[place].shape[0] == first for place in self.places)
-
-
-class Guards:
-    """What a program asks of its inputs: all facts of each, every size that is not free, and more."""
-
-    def __init__(
-        self, tensors: Sequence[Any], free: list[Free], places: dict[tuple[int, int], str], more: Sequence[Any]
-    ) -> None:
-        loose = {place for one in free for place in one.places}
-        self.facts = dict.fromkeys(range(len(tensors)), Fact)
-        self.sizes = {
-            (index, axis): size
-            for index, tensor in enumerate(tensors)
-            for axis, size in enumerate(tensor.shape)
-            if axis or index not in loose
-        }
-        self.conditions = [*(Condition(one) for one in free if one.least or len(one.places) > 1), *more]
-        self.places = places
-
-
-def first_axes(tensors: Sequence[Any]) -> list[Free]:
-    """The sizes of first axes, but for those that another axis has, too, and for 1 where there are others.
-
-    A batch has a size of its own. One that is also the size of another axis is, as a rule, a number of features, which
-    stands in several inputs at different places; and 1 beside another size is most likely repeated to that.
-    """
-    shapes = [tuple(tensor.shape) for tensor in tensors]
-    others = {size for shape in shapes for size in shape[1:]}
-    found: dict[int, Free] = {}
-    for index, shape in enumerate(shapes):
-        if shape and shape[0] not in others:
-            found.setdefault(shape[0], Free(shape[0], [])).places.append(index)
-    if len(found) > 1:
-        found.pop(1, None)
-    return [*found.values()]
+def free_sizes(tensors: Sequence[Any]) -> list[Free]:
+    """The sizes of first axes that may be any, without 1 beside others: it most likely is repeated to those."""
+    found = first_axes(tensors)
+    return [one for one in found if one.size != 1 or len(found) == 1]
 
 
 class Marked:
@@ -91,7 +37,7 @@ class Marked:
 
     def __enter__(self) -> None:
         for tensor, one in self.marks:
-            shared = {"shape_id": f"n{one.size}"} if len(one.places) > 1 else {}
+            shared = {"shape_id": one.symbol} if len(one.places) > 1 else {}
             torch._dynamo.decorators.mark_unbacked(tensor, 0, **shared)
 
     def __exit__(self, *exc: object) -> None:

@@ -16,7 +16,7 @@ from .host import describe, dtype_named, name_of
 from .library import NEEDS_VALUE, Module, Tensor, torch
 from .modules import modules_around
 from .refusals import translated, user_line
-from .sizes import first_axes
+from .sizes import free_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,7 +122,7 @@ def trace(
 ) -> TracedGraph:
     """Export a function for tensors like these: for all sizes of first axes where that can be, else for these sizes."""
     given = [stand_in if isinstance(stand_in, Tensor) else like(stand_in) for stand_in in stand_ins]
-    free = first_axes(given)
+    free = free_sizes(given)
     axes: list[dict[int, Any]] = [{} for _ in given]
     taken = {size for tensor in given for size in tensor.shape}
     for one in free:
