@@ -202,6 +202,31 @@ def test_what_nobody_needs_is_dropped_and_what_writes_stays():
     assert [op.kind for op in graph.nodes] == ["operator", "attribute", "in place"]
 
 
+REDUCTIONS_OF = [
+    ("np.add.reduce(x0, axis=None)", lambda x: x.sum()),
+    (
+        "np.add.reduce(x0, 1, dtype=np.complex128, keepdims=True)",
+        lambda x: x.sum(1, dtype=np.complex128, keepdims=True),
+    ),
+    ("np.add.reduce(x0, axis=(0, 1))", lambda x: np.sum(x, axis=(0, 1))),
+    ("np.multiply.reduce(x0, axis=-1, initial=2)", lambda x: x.prod(axis=-1, initial=2)),
+    ("np.maximum.reduce(x0, 0)", lambda x: np.max(x, 0)),
+    ("np.minimum.reduce(x0, axis=None, keepdims=True)", lambda x: np.amin(x, keepdims=True)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "complex64", ">f8"])
+@pytest.mark.parametrize(("text", "function"), REDUCTIONS_OF, ids=[text for text, _ in REDUCTIONS_OF])
+def test_a_reduction_is_the_call_that_numpy_s_own_ends_in(text, function, dtype):
+    x = (np.arange(12).reshape(3, 4) * 7 % 5 - 2).astype(dtype)
+    assert text in check(lambda x: [function(x)], [x], [x[1:, ::-2]]).text()
+
+
+def test_a_reduction_that_takes_more_than_numbers_stays_as_it_was_written():
+    x = np.arange(12.0).reshape(3, 4)
+    assert "x0.sum(axis=0, where=x1)" in check(lambda x, mask: [x.sum(axis=0, where=mask)], [x, x > 2]).text()
+
+
 def test_the_source_can_be_read():
     def function(x, w):
         y = np.exp(-((2 * x + 1) ** 2)) @ w
@@ -234,7 +259,7 @@ def test_the_source_can_be_read():
         "    v0 = -v0\n"
         "    v0 = np.exp(v0)\n"
         "    v0 = v0 @ x1\n"
-        f"    v1 = v0.max(axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
+        f"    v1 = np.maximum.reduce(v0, axis=1, keepdims=True)  # test_numpy_tracer.py:{line + 1}\n"
         "    v1 = v0 - v1\n"
         "    del v0\n"
         "    return [v1]\n"

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+# What numpy's methods and functions of these names end in, after some Python code of its own.
+REDUCES = {
+    "sum": "np.add.reduce",
+    "prod": "np.multiply.reduce",
+    "max": "np.maximum.reduce",
+    "amax": "np.maximum.reduce",
+    "min": "np.minimum.reduce",
+    "amin": "np.minimum.reduce",
+}
+REDUCED_BY = {"axis", "dtype", "keepdims", "initial"}
+
 
 class Namespace:
     """The objects that the source speaks of by name: captured ones, and functions that are not numpy's."""
@@ -108,6 +119,9 @@ class Words:
             return f"{self.operand(args[0])}.{op.name}"
         listed = [self.term(arg) for arg in args]
         named = [f"{key}={self.term(value)}" for key, value in op.kwargs.items()]
+        if is_plain_reduction(op):
+            axis = [] if len(args) == 2 or "axis" in op.kwargs else ["axis=None"]
+            return f"{REDUCES[op.name.removeprefix('np.')]}({', '.join([*listed, *axis, *named])})"
         if op.kind == "method":
             return f"{self.operand(args[0])}.{op.name}({', '.join([*listed[1:], *named])})"
         return f"{self.function(op)}({', '.join([*listed, *named])})"
@@ -130,3 +144,12 @@ class Words:
             return self.node(made)
         inner = ", ".join(map(self.target, made))
         return f"[{inner}]" if type(made) is list else f"({inner},)" if len(made) == 1 else f"({inner})"
+
+
+def is_plain_reduction(op: Op) -> bool:
+    """Whether an operation reduces an array by one ufunc, and takes nothing but numbers beside the array."""
+    known = op.kind in ("method", "function") and op.name.removeprefix("np.") in REDUCES
+    if not known or not 1 <= len(op.args) <= 2 or not REDUCED_BY.issuperset(op.kwargs):
+        return False
+    array = op.args[0]
+    return type(array) is Node and array.is_array and not array.dtype.hasobject
