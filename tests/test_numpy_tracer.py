@@ -236,6 +236,10 @@ def test_the_source_can_be_read():
     text = check(function, [x, w], [x[:1] * 2, w]).text()
     line = function.__code__.co_firstlineno + 1
     assert text.startswith(
+        "n2 = np.array(2, 'float64')\n"
+        "n1 = np.array(1, 'float64')\n"
+        "\n"
+        "\n"
         "def graph(tensors):\n"
         "    x0, x1 = tensors\n"
         "    if x0.size < 32768:\n"
@@ -249,12 +253,12 @@ def test_the_source_can_be_read():
         "            x0_k = x0[k]\n"
         "            v1_k = v1[k]\n"
         "            v0_k = v0[:len(x0_k)]\n"
-        "            np.multiply(2, x0_k, out=v0_k)\n"
+        "            np.multiply(n2, x0_k, out=v0_k)\n"
     )
     assert text.endswith(
         "def plain(x0, x1):\n"
-        f"    v0 = 2 * x0  # test_numpy_tracer.py:{line}\n"
-        "    v0 = v0 + 1\n"
+        f"    v0 = n2 * x0  # test_numpy_tracer.py:{line}\n"
+        "    v0 = v0 + n1\n"
         "    v0 = v0 ** 2\n"
         "    v0 = -v0\n"
         "    v0 = np.exp(v0)\n"

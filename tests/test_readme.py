@@ -19,7 +19,8 @@ def test_examples_print_what_is_said(document, tmp_path):
     for library in documents.needed(example.source for example in documents.examples(document)):
         pytest.importorskip(library, reason=f"its examples are about {library}, which is not installed")
     command = [sys.executable, "-W", "error", documents.__file__, str(document)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "examples")}  # some are about a library in it
+    folders = [str(ROOT / "examples"), os.environ.get("PYTHONPATH", "")]  # some are about a library in it
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
     said = [[example.line, example.output] for example in documents.examples(document)]

@@ -130,7 +130,11 @@ class Block:
         if not self.decided or op.kind != "ufunc" or name not in ("maximum", "minimum") or number is None:
             return None
         other = op.args[1 if op.args[0] is number else 0]
-        if out.dtype.kind != "f" or not isinstance(other, Node) or other.dtype != out.dtype:
+        if (
+            out.dtype.name not in ("float16", "float32", "float64")
+            or not isinstance(other, Node)
+            or other.dtype != out.dtype
+        ):
             return None
         if not abs(number) <= 1 << 20 or not can_be_filled(name, out.dtype.name, str(number), other is op.args[1]):
             return None
@@ -202,6 +206,9 @@ class BlockWords(Words):
     def node(self, node: Node) -> str:
         text = super().node(node)
         return f"{text}_k" if node.kind == CONSTANT and self.cut is not None and self.cut(node) else text
+
+    def number(self, op: Op, term: Any) -> str | None:
+        return super().number(op, term) if self.filled is None else None
 
     def term(self, term: Any) -> str:
         if type(term) is SizeTerm:

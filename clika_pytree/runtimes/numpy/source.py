@@ -9,11 +9,13 @@ from clika_pytree.typing import TYPE_CHECKING
 from .blocks import Block, rows
 from .dims import in_rows
 from .errors import Collected
-from .fusion import Analysis, ufunc_args, ufunc_of
+from .fusion import Analysis
 from .lines import place_text, printable
+from .numbers import Numbers
 from .scratch import give, take
 from .sizes import size_text
 from .tape import INPUT, Node
+from .ufuncs import ufunc_args, ufunc_of
 from .wording import Namespace, Words
 
 if TYPE_CHECKING:
@@ -205,7 +207,7 @@ def elementwise_text(words: Words, op: Op, out: str) -> str:
     """The call as one of a ufunc that writes into `out`."""
     ufunc = ufunc_of(op) or np.matmul
     name = words.function(op) if op.kind == "ufunc" else f"np.{ufunc.__name__}"
-    listed = ", ".join([*map(words.term, ufunc_args(op)), f"out={out}"])
+    listed = ", ".join([*(words.number(op, arg) or words.term(arg) for arg in ufunc_args(op)), f"out={out}"])
     return f"{name}({listed})"
 
 
@@ -216,7 +218,7 @@ class Source:
     """
 
     def __init__(self, graph: Graph, layouts: list[str], *, fused: bool = True) -> None:
-        space = Namespace(node.name for node in graph.inputs)
+        space = Namespace((node.name for node in graph.inputs), Numbers() if fused else None)
         analysis = Analysis(graph.nodes, graph.outputs, graph.inputs, layouts)
         arguments = ", ".join(node.name for node in graph.inputs)
         plain = Writer(analysis, space, reuse=False)
@@ -229,6 +231,7 @@ class Source:
         plainly += [
             " != ".join(size_text(side, lambda node: node.name) for side in pair) for pair in analysis.assumed.needed
         ]
+        self.numbers = space.numbers.lines() if space.numbers is not None else []
         self.needs_layout = better.rests
         if graph.names is not None and better.rests:
             plainly.append(f"not in_rows({', '.join(graph.inputs[index].name for index in sorted(better.rests))})")
@@ -259,4 +262,4 @@ class Source:
         self.parts.append("\n".join([f"def {name}({arguments}):", *head, *writer.lines, result]))
 
     def text(self) -> str:
-        return "\n\n\n".join(self.parts) + "\n"
+        return "\n\n\n".join(["\n".join(self.numbers)] * bool(self.numbers) + self.parts) + "\n"

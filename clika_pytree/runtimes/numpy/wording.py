@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from .numbers import Numbers
     from .tape import Op
 
 __all__: list[str] = []
@@ -30,18 +32,20 @@ REDUCES = {
     "min": "np.minimum.reduce",
     "amin": "np.minimum.reduce",
 }
+NUMBER = re.compile("n_?[0-9]")  # how the names of numbers begin
 REDUCED_BY = {"axis", "dtype", "keepdims", "initial"}
 
 
 class Namespace:
-    """The objects that the source speaks of by name: captured ones, and functions that are not numpy's."""
+    """The objects that the source speaks of by name: captured ones, functions that are not numpy's, and, where it is
+    told so, numbers as arrays."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.taken = frozenset(taken)
+    def __init__(self, taken: Iterable[str], numbers: Numbers | None = None) -> None:
+        self.taken, self.numbers = frozenset(taken), numbers
         self.objects: dict[str, Any] = {}
 
     def name(self, wish: str, value: Any) -> str:
-        wish = wish if wish.isidentifier() else "f"
+        wish = ("f_" * bool(NUMBER.match(wish)) + wish) if wish.isidentifier() else "f"
         name, number = wish, 1
         while name in self.taken or (name in self.objects and self.objects[name] is not value):
             number += 1
@@ -96,6 +100,10 @@ class Words:
             return ", ".join(self.index(item) for item in key) + ("," if len(key) == 1 else "")
         return self.term(key)
 
+    def number(self, op: Op, term: Any) -> str | None:
+        """The name of an array for a number that an operation takes."""
+        return self.space.numbers.name(op, term) if self.space.numbers is not None else None
+
     def operand(self, term: Any) -> str:
         """A term that may stand beside an operator, or before a dot."""
         text = self.term(term)
@@ -105,19 +113,19 @@ class Words:
         """The expression, or the statement of one that only writes."""
         args = op.args
         if op.kind == "operator":
-            texts = [self.operand(arg) for arg in args]
+            texts = [self.number(op, arg) or self.operand(arg) for arg in args]
             if len(texts) == 2:
                 return f"{texts[0]} {op.name} {texts[1]}"
             return f"abs({texts[0]})" if op.name == "abs" else f"{op.name}{texts[0]}"
         if op.kind == "in place":
-            return f"{self.operand(args[0])} {op.name.split()[1]} {self.term(args[1])}"
+            return f"{self.operand(args[0])} {op.name.split()[1]} {self.number(op, args[1]) or self.term(args[1])}"
         if op.kind == "item":
             return f"{self.operand(args[0])}[{self.index(args[1])}]"
         if op.kind == "store":
             return f"{self.operand(args[0])}[{self.index(args[1])}] = {self.term(args[2])}"
         if op.kind == "attribute":
             return f"{self.operand(args[0])}.{op.name}"
-        listed = [self.term(arg) for arg in args]
+        listed = [self.number(op, arg) or self.term(arg) for arg in args]
         named = [f"{key}={self.term(value)}" for key, value in op.kwargs.items()]
         if is_plain_reduction(op):
             axis = [] if len(args) == 2 or "axis" in op.kwargs else ["axis=None"]
