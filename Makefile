@@ -19,7 +19,7 @@ ARGS ?=
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch asan valgrind sanitize \
-	hooks numpy-functions memory-growth fuzz fuzz-guided differential lint bench bench-instructions limits clean \
+	hooks numpy-functions memory-growth fuzz fuzz-guided differential lint docs bench bench-instructions limits clean \
 	check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
@@ -173,6 +173,11 @@ lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
 	$(VENV)/bin/stubtest clika_pytree._native
+
+## docs                the pages of docs/ as a site in build/docs, with the reference from the docstrings
+docs: $(VENV)/installed $(VENV)/with-docs
+	@$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -E -c docs -d build/docs-cache . build/docs
+	@$(VENV)/bin/python .ci/site_links.py build/docs
 
 ## bench               time it beside jaxlib, optree, dm-tree and a bare walk in C; writes bench/report
 bench: $(VENV)/installed $(VENV)/with-bench

@@ -33,6 +33,19 @@ def examples(document: Path) -> list[Example]:
     ]
 
 
+def anchors(document: Path) -> set[str]:
+    """What links may name in a document: its headings, as GitHub writes them."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = [heading.strip().lower() for heading in re.findall(r"^#+ (.*)$", text, re.M)]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings}
+
+
+def referred(document: Path) -> list[str]:
+    """The public names of which a page of the reference has the docstrings: blocks of ```{names} and a module."""
+    blocks = re.findall(r"^```\{names\} (\S+)\n(.*?)^```", document.read_text(encoding="utf-8"), re.M | re.S)
+    return [f"{module}.{name}" for module, names in blocks for name in names.split()]
+
+
 def needed(sources: Iterable[str]) -> list[str]:
     """The other libraries that these sources use: where one is not installed, they have to be left out."""
     text = "\n".join(sources)

@@ -9,8 +9,10 @@ from pathlib import Path
 import documents
 import pytest
 
+import clika_pytree
+
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_EXAMPLES = [document for document in DOCUMENTS if documents.examples(document)]
 
 
@@ -39,8 +41,23 @@ def test_a_wrong_example_is_found(tmp_path):
     assert (second.line, second.output, documents.run(second, document)) == (12, "", "KeyError: 'k'\n")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document):
-    targets = [part.split(")")[0].split("#")[0] for part in document.read_text(encoding="utf-8").split("](")[1:]]
-    local = [target for target in targets if target and "://" not in target]
-    assert [target for target in local if not (document.parent / target).exists()] == []
+    targets = [part.split(")")[0] for part in document.read_text(encoding="utf-8").split("](")[1:]]
+    wrong = []
+    for target in targets:
+        name, _, anchor = target.partition("#")
+        path = document.parent / name if name else document
+        if "://" not in target and not (path.exists() and (not anchor or anchor in documents.anchors(path))):
+            wrong.append(target)
+    assert wrong == []
+
+
+def test_the_reference_has_every_public_name_once():
+    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
+    names = [name for page in pages for name in documents.referred(page)]
+    expected = [f"clika_pytree.{name}" for name in clika_pytree.pytree.__all__]
+    expected += [f"clika_pytree.{name}" for names in clika_pytree.BOUNDARIES.values() for name in names]
+    own = [name for name in names if name.count(".") == 1]
+    assert sorted(own) == sorted(expected)
+    assert len(names) == len(set(names))

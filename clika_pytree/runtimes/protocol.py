@@ -155,7 +155,7 @@ class Guards(Protocol):
 
     @property
     def places(self) -> Mapping[tuple[int, int], str]:
-        """The line of the function for which a size is asked for, such as `model.py:12`, where that is known."""
+        """The line of the function for which a size is asked for, by file and number, where that is known."""
         ...
 
 
