@@ -18,7 +18,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch asan valgrind sanitize \
+.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch test-clusters asan valgrind sanitize \
 	hooks numpy-functions memory-growth fuzz fuzz-guided differential lint docs bench bench-instructions limits clean \
 	check-machine check-lint FORCE
 
@@ -137,6 +137,10 @@ test-real: $(VENV)/installed $(VENV)/with-test
 test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
 	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_runtime_torch*.py \
 	    tests/test_guard_table.py tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
+
+## test-clusters       the page about Dask and Ray, with both of them from PyPI
+test-clusters: $(VENV)/installed $(VENV)/with-core $(VENV)/with-clusters
+	@$(VENV)/bin/pytest -rs tests/test_readme.py -k clusters $(ARGS)
 
 ## fuzz                random input for loaders, spec algebra and whole trees: SECONDS=180
 fuzz: $(VENV)/installed $(VENV)/with-test

@@ -49,9 +49,13 @@ pygments_style = "default"
 
 # The order of the pages in the site. A checkout has docs/index.md for that.
 SECTIONS = {
-    "Using it": ["compile", "files", "conversion", "pytorch"],
-    "Tensors": ["jax", "torch", "mlx", "runtimes"],
-    "Knowing it": ["rules", "performance"],
+    "Learning": ["tutorial", "concepts"],
+    "How to": [
+        *("howto/register", "howto/none_and_dicts", "howto/recompiled", "howto/store"),
+        *("howto/processes", "howto/clusters", "pytorch", "runtimes"),
+    ],
+    "Using it": ["rules", "compile", "files", "conversion", "jax", "torch", "mlx", "errors"],
+    "Knowing it": ["performance", "design"],
     "Reference": [
         *("reference/trees", "reference/specs", "reference/registration", "reference/paths"),
         *("reference/boundaries", "reference/runtimes", "reference/errors"),

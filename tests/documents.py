@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-OTHER_LIBRARIES = ("jax", "mlx", "optree", "torch")
+OTHER_LIBRARIES = ("distributed", "jax", "mlx", "optree", "ray", "torch")
 EXAMPLE = re.compile(r"^```python\n(?P<source>.*?)^```\n(?:\n*```text\n(?P<output>.*?)^```\n)?", re.M | re.S)
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +63,15 @@ def test_the_reference_has_every_public_name_once():
     own = [name for name in names if name.count(".") == 1]
     assert sorted(own) == sorted(expected)
     assert len(names) == len(set(names))
+
+
+def test_the_page_of_errors_has_each_of_them():
+    classes = [name for name in dir(clika_pytree) if name.endswith(("Error", "Warning"))]
+    text = "\n".join(re.findall(r"^## (.*)$", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"), re.M))
+    assert sorted(set(re.findall(r"\w+(?:Error|Warning)", text)) | {"PyTreeError"}) == classes
+
+
+def test_the_drawing_of_the_core_is_that_of_its_source():
+    drawn = runpy.run_path(str(ROOT / "docs" / "drawing.py"))
+    assert drawn["DRAWING"].read_text(encoding="utf-8") == drawn["drawing"](), "draw it anew: python docs/drawing.py"
+    assert len(drawn["arrows"](drawn["uses"](drawn["purposes"]()))) >= len(drawn["purposes"]()) - 1
