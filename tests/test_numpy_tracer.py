@@ -247,7 +247,7 @@ def test_the_source_can_be_read():
         f"    n = rows(x0)  # test_numpy_tracer.py:{line}\n"
         "    v0 = np.empty((n, *x0.shape[1:]), 'float64')\n"
         "    v1 = take(x0.shape, 'float64')\n"
-        "    with collected():\n"
+        "    with collected(n, len(x0)):\n"
         "        for i in range(0, len(x0), n):\n"
         "            k = slice(i, i + n)\n"
         "            x0_k = x0[k]\n"

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-BLOCK = 1 << 17  # bytes of an operand: a few of them are about a second-level cache
+BLOCK = 1 << 18  # bytes of an operand: a few of them are about a second-level cache
 
 
 def few(node: Node) -> int:
     """How many items of a node's dtype are so few that they fit into the cache with everything around them."""
-    return 2 * BLOCK // int(node.dtype.itemsize)
+    return BLOCK // int(node.dtype.itemsize)
 
 
 def rows(array: Any) -> int:
@@ -165,7 +165,7 @@ class Block:
             make = "take" if place.lent else "np.empty"
             lines.append(f"{place.name} = {make}({shape}, {place.dtype.name!r})")
         for (number, dtype), name in self.filled.items():
-            lines.append(f"{name} = np.full((n, *{self.whole}.shape[1:]), {number}, {dtype!r})")
+            lines.append(f"{name} = filled((n, *{self.whole}.shape[1:]), {number}, {dtype!r})")
         return lines
 
     def slices(self) -> list[str]:

@@ -101,12 +101,17 @@ class Recording:
 
 
 class Collected:
-    """The block of a graph that computes block by block: at its end, each operation's errors are handled once.
+    """The block of a graph that computes `length` rows, `n` at a time: at its end, each operation's errors are handled
+    once.
 
     So they are those of whole arrays, in the order of the program.
     """
 
-    def __init__(self) -> None:
+    inside: Any = None
+
+    def __init__(self, n: int, length: int) -> None:
+        if n >= length:
+            return  # all at once
         self.outside = Outside()
         self.seen: dict[int, dict[int, str]] = {}  # messages by line and bit
         state = dict.fromkeys(KINDS, UNSAID)
@@ -115,9 +120,12 @@ class Collected:
         self.inside = errstate(**state, call=self)
 
     def __enter__(self) -> None:
-        self.inside.__enter__()
+        if self.inside is not None:
+            self.inside.__enter__()
 
     def __exit__(self, cls: object, error: object, trace: object) -> None:
+        if self.inside is None:
+            return
         self.inside.__exit__(None, None, None)
         if error is None:
             for _, messages in sorted(self.seen.items()):

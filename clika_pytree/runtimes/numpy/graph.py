@@ -117,7 +117,7 @@ def unnamed(count: int) -> list[str]:
 
 
 # The names that the source has for other things.
-TAKEN = re.compile(r"np|plain|graph|tensors|rows|take|give|in_rows|collected|[nki]|[vc][0-9]+|n_?[0-9].*|.*_k")
+TAKEN = re.compile(r"np|plain|graph|tensors|rows|take|give|in_rows|collected|filled|[nki]|[vc][0-9]+|n_?[0-9].*|.*_k")
 
 
 class Graph:

@@ -15,9 +15,14 @@ __all__: list[str] = []
 
 SMALLEST = 1 << 18  # bytes; below it malloc has memory at hand
 MOST = 1 << 26  # bytes that are kept, of all graphs together
+FILLED = 1 << 18  # bytes of an array of one number that is kept
+MOST_FILLED = 16  # such arrays
 
 # What nobody uses, by its number of bytes. Threads need no lock: a list gives each of its items once.
 _kept: dict[int, list[Any]] = {}
+
+# Arrays of one number, which nobody writes into, by the number's text and the dtype.
+_filled: dict[tuple[str, str], Any] = {}
 
 
 def take(shape: tuple[int, ...], dtype: str) -> Any:
@@ -45,3 +50,19 @@ def give(array: Any) -> None:
         _kept.clear()
     if memory.nbytes <= MOST:
         _kept.setdefault(memory.nbytes, []).append(memory)
+
+
+def filled(shape: tuple[int, ...], number: float, dtype: str) -> Any:
+    """An array of one number, to be read only."""
+    kind, count = np.dtype(dtype), math.prod(shape)
+    most = FILLED // kind.itemsize
+    if count > most:
+        return np.full(shape, number, kind)
+    key = (repr(number), dtype)
+    kept = _filled.get(key)
+    if kept is None:
+        if len(_filled) >= MOST_FILLED:
+            _filled.clear()
+        kept = _filled[key] = np.full(most, number, kind)
+        kept.flags.writeable = False
+    return kept[:count].reshape(shape)

@@ -12,7 +12,7 @@ from .errors import Collected
 from .fusion import Analysis
 from .lines import place_text, printable
 from .numbers import Numbers
-from .scratch import give, take
+from .scratch import filled, give, take
 from .sizes import size_text
 from .tape import INPUT, Node
 from .ufuncs import ufunc_args, ufunc_of
@@ -161,7 +161,7 @@ class Writer:
             self.line(f"n = rows({whole})", depth=2)
         for text in block.setup():
             self.line(text, depth=depth)
-        self.line("with collected():", depth=depth)
+        self.line(f"with collected(n, len({whole})):", depth=depth)
         depth += 1
         self.line(f"for i in range(0, len({whole}), n):", depth=depth)
         for text in block.slices():
@@ -249,6 +249,7 @@ class Source:
         self.names = {
             **space.objects,
             "collected": Collected,
+            "filled": filled,
             "give": give,
             "in_rows": in_rows,
             "rows": rows,
