@@ -16,6 +16,7 @@ from clika_pytree.wording import class_of
 
 from .kinds import is_a
 from .lines import quoted_place, user_line
+from .scratch import ALIGNED, address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-ALIGNED = 64
 MOST_LOOKED_AT = 1 << 26  # bytes of arrays within reach that are compared before and after
 ADVICE = (
     "pass the array as an argument, or make the one that is written into of a tensor, so that it is recorded "
@@ -98,10 +98,6 @@ def twin(array: Any) -> Any:
     copied: Any = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
     copied[...] = array
     return copied
-
-
-def address(array: Any) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def fingerprint(array: Any) -> int:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+ALIGNED = 64  # bytes of a cache line, which vector loops would rather not cross
 SMALLEST = 1 << 18  # bytes; below it malloc has memory at hand
 MOST = 1 << 26  # bytes that are kept, of all graphs together
 FILLED = 1 << 18  # bytes of an array of one number that is kept
@@ -35,10 +36,11 @@ def take(shape: tuple[int, ...], dtype: str) -> Any:
     count = -(-needed // step) * step
     memory: Any
     try:
-        memory = _kept[count].pop()
+        memory = _kept[count + ALIGNED].pop()
     except (KeyError, IndexError):
-        memory = np.empty(count, np.uint8)
-    return memory[:needed].view(kind).reshape(shape)
+        memory = np.empty(count + ALIGNED, np.uint8)
+    start = -address(memory) % ALIGNED
+    return memory[start : start + needed].view(kind).reshape(shape)
 
 
 def give(array: Any) -> None:
@@ -66,3 +68,7 @@ def filled(shape: tuple[int, ...], number: float, dtype: str) -> Any:
         kept = _filled[key] = np.full(most, number, kind)
         kept.flags.writeable = False
     return kept[:count].reshape(shape)
+
+
+def address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
