@@ -52,6 +52,7 @@ __all__ = [
     "register",
     "registered",
     "runtime_of",
+    "set_adopted",
     "set_runtime_resolver",
     "tensor_parts",
     "tracked_instances",
@@ -230,6 +231,9 @@ class dict_insertion_ordered:
 
 def register(registration: Registration) -> None: ...
 def unregister(cls: type, namespace: str = "") -> Registration: ...
+def set_adopted(
+    resolver: Callable[[type, str], Registration | None] | None, tables: tuple[dict[Any, Any], ...]
+) -> None: ...
 def lookup(cls: type, namespace: Namespace | None = None) -> Registration | None: ...
 def registered(
     cls: type,
@@ -346,6 +350,8 @@ class Registration:
     def data_fields(self) -> tuple[str, ...]: ...
     @property
     def meta_fields(self) -> tuple[str, ...]: ...
+    @property
+    def rebuild(self) -> Literal["fields", "init"] | None: ...
     @property
     def serialized_type_name(self) -> str | None: ...
     @property

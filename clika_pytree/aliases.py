@@ -4,7 +4,7 @@ Only `typing.py` hands them on, and at run time not before somebody asks: import
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from ._native import DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey
 
@@ -16,6 +16,7 @@ __all__ = [
     "IsLeaf",
     "KeyEntry",
     "KeyPath",
+    "Library",
     "Namespace",
     "UnflattenFn",
 ]
@@ -31,3 +32,4 @@ UnflattenFn: TypeAlias = Callable[[Any, Any], T]
 ContextFn: TypeAlias = Callable[[Any], Any]
 KeyEntry: TypeAlias = SequenceKey | MappingKey | GetAttrKey | DataclassKey | FlattenedIndexKey
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
+Library: TypeAlias = Literal["torch", "jax", "optree"]  # those that classes can be mirrored in and adopted from

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, Literal, TypeVar
 
-    from .typing import ContextFn
+    from .typing import ContextFn, Library
 
     C = TypeVar("C", bound=type)
     Fields = dict[str, dataclasses.Field[Any]]
@@ -36,6 +36,7 @@ def register_dataclass(
     serialized_type_name: str | None = None,
     to_dumpable_context: ContextFn | None = None,
     from_dumpable_context: ContextFn | None = None,
+    mirror: Library | Iterable[Library] = (),
 ) -> C: ...
 @overload
 def register_dataclass(
@@ -49,6 +50,7 @@ def register_dataclass(
     serialized_type_name: str | None = None,
     to_dumpable_context: ContextFn | None = None,
     from_dumpable_context: ContextFn | None = None,
+    mirror: Library | Iterable[Library] = (),
 ) -> Callable[[C], C]: ...
 def register_dataclass(
     cls: type | None = None,
@@ -61,6 +63,7 @@ def register_dataclass(
     serialized_type_name: str | None = None,
     to_dumpable_context: ContextFn | None = None,
     from_dumpable_context: ContextFn | None = None,
+    mirror: Library | Iterable[Library] = (),
 ) -> Any:
     """Make every instance of a dataclass a node; a function, and a decorator with or without arguments.
 
@@ -83,15 +86,17 @@ def register_dataclass(
         serialized_type_name: The name that stands for the class in a serialized structure.
         to_dumpable_context: Turns the tuple of meta values into plain values for serialization.
         from_dumpable_context: Turns those back into the tuple. Give both of these functions or neither.
+        mirror: Other libraries that are told of the class, `"torch"`, `"jax"` or `"optree"`; see `mirror`.
 
     Returns:
         The class, or a decorator where `cls` is left out.
 
     Raises:
         PyTreeTypeError: (a `TypeError`) `cls` is not a dataclass, or an argument has the wrong type.
+        PyTreeValueError: (a `ValueError`) `mirror` names a library that classes can't be mirrored in.
         RegistrationError: (a `ValueError`) a field is in no list, in two, or unknown; only one list is given;
             `rebuild` is another word or cannot work for this class; the class is registered in this namespace
-            already. Nothing is left behind.
+            already, or a library of `mirror` can't be told of it. Nothing is left behind.
 
     Example:
         >>> import dataclasses
@@ -131,7 +136,9 @@ def register_dataclass(
                 serialized_type_name,
                 to_dumpable_context,
                 from_dumpable_context,
-            )
+            ),
+            CALLER,
+            mirror,
         )
         return cls
 

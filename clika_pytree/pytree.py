@@ -46,6 +46,7 @@ ON_FIRST_USE = {
         "tree_transpose",
         "tree_transpose_map",
     ),
+    "class_nodes": ("register_pytree_node_class", "register_static"),
     "conversion": (
         "treespec_from_jax",
         "treespec_from_optree",
@@ -59,6 +60,7 @@ ON_FIRST_USE = {
     "key_paths": ("key_get", "parse_keystr"),
     "namedtuples": ("is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance"),
     "one_level": ("all_leaves", "arg_tree_leaves", "tree_flatten_one_level", "tree_is_leaf"),
+    "other_libraries": ("mirror",),
     "partial": ("Partial",),
     "partition": ("tree_combine", "tree_partition", "tree_replace_nones"),
     "ravel": ("tree_ravel",),
@@ -72,12 +74,7 @@ ON_FIRST_USE = {
         "tree_reduce",
         "tree_sum",
     ),
-    "registration": (
-        "register_pytree_node",
-        "register_pytree_node_class",
-        "register_static",
-        "unregister_pytree_node",
-    ),
+    "registration": ("register_pytree_node", "unregister_pytree_node"),
     "serialization": ("SERIALIZATION_PROTOCOL", "treespec_dumps", "treespec_loads"),
     "treespecs": (
         "treespec_defaultdict",
@@ -102,6 +99,7 @@ if TYPE_CHECKING:
         tree_transpose,
         tree_transpose_map,
     )
+    from .class_nodes import register_pytree_node_class, register_static
     from .conversion import (
         treespec_from_jax,
         treespec_from_optree,
@@ -115,6 +113,7 @@ if TYPE_CHECKING:
     from .key_paths import key_get, parse_keystr
     from .namedtuples import is_namedtuple, is_namedtuple_class, is_namedtuple_instance
     from .one_level import all_leaves, arg_tree_leaves, tree_flatten_one_level, tree_is_leaf
+    from .other_libraries import mirror
     from .partial import Partial
     from .partition import tree_combine, tree_partition, tree_replace_nones
     from .ravel import tree_ravel
@@ -128,12 +127,7 @@ if TYPE_CHECKING:
         tree_reduce,
         tree_sum,
     )
-    from .registration import (
-        register_pytree_node,
-        register_pytree_node_class,
-        register_static,
-        unregister_pytree_node,
-    )
+    from .registration import register_pytree_node, unregister_pytree_node
     from .serialization import SERIALIZATION_PROTOCOL, treespec_dumps, treespec_loads
     from .treespecs import (
         treespec_defaultdict,
@@ -192,6 +186,7 @@ __all__ = [
     "is_registered",
     "key_get",
     "keystr",
+    "mirror",
     "parse_keystr",
     "register_dataclass",
     "register_pytree_node",

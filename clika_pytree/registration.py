@@ -1,19 +1,17 @@
-"""Registering classes as nodes: by two functions, by two methods, or as values without children."""
+"""Registering classes as nodes by two functions, and what all ways to register share."""
 
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, Registration, RegistrationError, register, unregister
-from .typing import TYPE_CHECKING, overload
+from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
-    from .typing import ContextFn, FlattenFn, FlattenWithKeysFn, T, UnflattenFn
+    from .typing import ContextFn, FlattenFn, FlattenWithKeysFn, Library, T, UnflattenFn
 
-    C = TypeVar("C", bound=type)
-
-__all__ = ["register_pytree_node", "register_pytree_node_class", "register_static", "unregister_pytree_node"]
+__all__ = ["register_pytree_node", "unregister_pytree_node"]
 
 # Beginnings that are spoken like a consonant: `a Unit`.
 LIKE_CONSONANTS = ("eu", "one", "uni", "use", "uti")
@@ -29,6 +27,7 @@ def register_pytree_node(
     from_dumpable_context: ContextFn | None = None,
     flatten_with_keys_fn: FlattenWithKeysFn[T] | None = None,
     namespace: str = "",
+    mirror: Library | Iterable[Library] = (),
 ) -> None:
     """Make every instance of a class a node whose children two functions take out and put back.
 
@@ -48,12 +47,14 @@ def register_pytree_node(
         flatten_with_keys_fn: Called in place of `flatten_fn` where given; returns `(pairs, context)`, each pair
             being an entry and its child.
         namespace: Where the registration holds: `""` for every call, another name for the calls that pass it.
+        mirror: Other libraries that are told of the class, `"torch"`, `"jax"` or `"optree"`; see `mirror`.
 
     Raises:
         PyTreeTypeError: (a `TypeError`) `cls` is not a class, a function is not callable, or a name is not a str.
+        PyTreeValueError: (a `ValueError`) `mirror` names a library that classes can't be mirrored in.
         RegistrationError: (a `ValueError`) the class is a built-in container or is registered in this namespace
-            already, its serialized name stands for another class, or only one of the two context functions is given.
-            Nothing is left behind.
+            already, its serialized name stands for another class, only one of the two context functions is given, or
+            a library of `mirror` can't be told of it. Nothing is left behind.
 
     Example:
         >>> from clika_pytree import pytree
@@ -88,169 +89,17 @@ def register_pytree_node(
             serialized_type_name,
             to_dumpable_context,
             from_dumpable_context,
-        )
+        ),
+        caller,
+        mirror,
     )
-
-
-@overload
-def register_pytree_node_class(
-    cls: C,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ContextFn | None = None,
-    from_dumpable_context: ContextFn | None = None,
-    namespace: str = "",
-) -> C: ...
-@overload
-def register_pytree_node_class(
-    cls: None = None,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ContextFn | None = None,
-    from_dumpable_context: ContextFn | None = None,
-    namespace: str = "",
-) -> Callable[[C], C]: ...
-def register_pytree_node_class(
-    cls: type | None = None,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ContextFn | None = None,
-    from_dumpable_context: ContextFn | None = None,
-    namespace: str = "",
-) -> Any:
-    """Register a class that flattens and rebuilds itself; a decorator, with or without arguments.
-
-    The class has a method `__tree_flatten__(self)`, which returns what a `flatten_fn` returns, and a classmethod
-    `__tree_unflatten__(cls, context, children)`. Mind the order: the context comes first here.
-
-    Args:
-        cls: The class; left out where the decorator has arguments.
-        serialized_type_name: See `register_pytree_node`, as for the following ones.
-        to_dumpable_context: Turns a context into plain values.
-        from_dumpable_context: Turns those values back.
-        namespace: Where the registration holds.
-
-    Returns:
-        The class, or a decorator where `cls` is left out.
-
-    Raises:
-        PyTreeTypeError: `cls` is not a class, one of the two methods is missing, or `__tree_unflatten__` is no
-            classmethod.
-        RegistrationError: As for `register_pytree_node`.
-
-    Example:
-        >>> from clika_pytree import pytree
-        >>> @pytree.register_pytree_node_class
-        ... class Range:
-        ...     def __init__(self, low, high):
-        ...         self.low, self.high = low, high
-        ...     def __tree_flatten__(self):
-        ...         return (self.low, self.high), None, ("low", "high")
-        ...     @classmethod
-        ...     def __tree_unflatten__(cls, context, children):
-        ...         return cls(*children)
-        >>> pytree.tree_leaves([Range(1, 2), 3])
-        [1, 2, 3]
-    """
-
-    def decorate(cls: C) -> C:
-        caller = "register_pytree_node_class()"
-        check_class(caller, cls)
-        methods: Any = check_methods(caller, cls)
-        check_options(caller, namespace, serialized_type_name, to_dumpable_context, from_dumpable_context)
-        rebuild = methods.__tree_unflatten__
-        add(
-            Registration.function(
-                cls,
-                namespace,
-                methods.__tree_flatten__,
-                lambda children, context: rebuild(context, children),
-                None,
-                serialized_type_name,
-                to_dumpable_context,
-                from_dumpable_context,
-            )
-        )
-        return cls
-
-    return decorate if cls is None else decorate(cls)
-
-
-@overload
-def register_static(
-    cls: C,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ContextFn | None = None,
-    from_dumpable_context: ContextFn | None = None,
-    namespace: str = "",
-) -> C: ...
-@overload
-def register_static(
-    cls: None = None,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ContextFn | None = None,
-    from_dumpable_context: ContextFn | None = None,
-    namespace: str = "",
-) -> Callable[[C], C]: ...
-def register_static(
-    cls: type | None = None,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: ContextFn | None = None,
-    from_dumpable_context: ContextFn | None = None,
-    namespace: str = "",
-) -> Any:
-    """Register a class whose instances are part of the structure; a function and a decorator.
-
-    An instance becomes a node without children. It is not a leaf: no function maps it, two trees have equal structures
-    only where their static objects are equal, and rebuilding puts the same object back. Meant for configuration: the
-    class should have an `==` and a hash that go by value.
-
-    Args:
-        cls: The class; left out where the decorator has arguments.
-        serialized_type_name: See `register_pytree_node`, as for the following ones.
-        to_dumpable_context: Turns an instance into plain values.
-        from_dumpable_context: Turns those values back into an instance.
-        namespace: Where the registration holds.
-
-    Returns:
-        The class, or a decorator where `cls` is left out.
-
-    Raises:
-        PyTreeTypeError: `cls` is not a class, or an argument has the wrong type.
-        RegistrationError: As for `register_pytree_node`.
-
-    Example:
-        >>> import dataclasses
-        >>> from clika_pytree import pytree
-        >>> @pytree.register_static
-        ... @dataclasses.dataclass(frozen=True)
-        ... class Config:
-        ...     heads: int
-        >>> leaves, spec = pytree.tree_flatten({"w": 1, "config": Config(heads=8)})
-        >>> leaves
-        [1]
-        >>> spec == pytree.tree_structure({"w": 2, "config": Config(heads=4)})
-        False
-        >>> pytree.tree_unflatten(spec, [10])
-        {'w': 10, 'config': Config(heads=8)}
-    """
-
-    def decorate(cls: C) -> C:
-        check_class("register_static()", cls)
-        check_options("register_static()", namespace, serialized_type_name, to_dumpable_context, from_dumpable_context)
-        add(Registration.static(cls, namespace, serialized_type_name, to_dumpable_context, from_dumpable_context))
-        return cls
-
-    return decorate if cls is None else decorate(cls)
 
 
 def unregister_pytree_node(cls: type, namespace: str = "") -> None:
     """Take a registration back: instances of the class are leaves again.
 
-    Specs made before keep working and still rebuild instances, with the functions they were made with.
+    Specs made before keep working and still rebuild instances, with the functions they were made with. A library in
+    which the class was mirrored keeps it; one that has not been imported yet is told no more.
 
     Args:
         cls: The class.
@@ -284,7 +133,27 @@ def unregister_pytree_node(cls: type, namespace: str = "") -> None:
 _named: dict[tuple[str, str], Registration] = {}
 
 
-def add(registration: Registration) -> None:
+# Called with what is registered no more.
+on_unregister: list[Callable[[Registration], None]] = []
+
+
+def add(registration: Registration, caller: str = "", mirror: Any = ()) -> None:
+    """Register, and tell other libraries where they can be told."""
+    if type(mirror) is tuple and not mirror:
+        add_here(registration)
+        return
+    from .other_libraries.mirroring import mirroring
+
+    tell = mirroring(caller, registration, mirror)
+    add_here(registration)
+    try:
+        tell()
+    except BaseException:
+        unregister_pytree_node(registration.cls, registration.namespace)
+        raise
+
+
+def add_here(registration: Registration) -> None:
     """Register, with a serialized name that no other class of the namespace has."""
     name = registration.serialized_type_name
     if name is None:
@@ -309,7 +178,9 @@ def add(registration: Registration) -> None:
 
 
 def remove(registration: Registration) -> None:
-    """Free the serialized name of what is registered no more."""
+    """Free the serialized name of what is registered no more, and tell those who keep it."""
+    for forget in on_unregister:
+        forget(registration)
     key = registration.namespace, registration.serialized_type_name or ""
     if _named.get(key) is registration:
         del _named[key]
@@ -336,29 +207,6 @@ def check_class(caller: str, cls: object) -> None:
 def check_callable(caller: str, name: str, value: object) -> None:
     if not callable(value):
         raise PyTreeTypeError(f"{caller} expects a function as {name}, got {described(value)}")
-
-
-def check_methods(caller: str, cls: Any) -> Any:
-    """Check the method pair, and give the class back as something that has it."""
-    name: str = cls.__qualname__
-    for method in ("__tree_flatten__", "__tree_unflatten__"):
-        if not callable(getattr(cls, method, None)):
-            raise PyTreeTypeError(
-                f"{caller} expects {name} to have a method __tree_flatten__(self) and a classmethod "
-                f"__tree_unflatten__(cls, context, children), got a class without {method}; add it, or pass two "
-                "functions to register_pytree_node()"
-            )
-    if getattr(cls.__tree_flatten__, "__self__", None) is cls:
-        raise PyTreeTypeError(
-            f"{caller} expects {name}.__tree_flatten__(self) to be called on an instance, got a classmethod; "
-            "take @classmethod away"
-        )
-    if getattr(cls.__tree_unflatten__, "__self__", None) is not cls:
-        raise PyTreeTypeError(
-            f"{caller} expects {name}.__tree_unflatten__(cls, context, children) to be a classmethod, got something "
-            "else; decorate it with @classmethod"
-        )
-    return cls
 
 
 def check_options(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .aliases import IsLeaf as IsLeaf
     from .aliases import KeyEntry as KeyEntry
     from .aliases import KeyPath as KeyPath
+    from .aliases import Library as Library
     from .aliases import Namespace as Namespace
     from .aliases import UnflattenFn as UnflattenFn
 

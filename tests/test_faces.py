@@ -44,6 +44,7 @@ INTERNAL = {
     "registered",
     "has_tensors",
     "runtime_of",
+    "set_adopted",
     "set_runtime_resolver",
     "tensor_parts",
     "tracked_instances",
@@ -53,12 +54,14 @@ INTERNAL = {
 }
 PYTHON_MODULES = [
     "algebra",
+    "class_nodes",
     "conversion",
     "dataclass_nodes",
     "inspection",
     "key_paths",
     "namedtuples",
     "one_level",
+    "other_libraries",
     "partial",
     "partition",
     "ravel",
@@ -132,6 +135,7 @@ PROMISED = [
     "treespec_deque",
     "treespec_namedtuple",
     "treespec_from_collection",
+    "mirror",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clika_pytree._native import DataclassKey, Registration, lookup
 from clika_pytree.dataclass_nodes import quoted
+from clika_pytree.other_libraries.parts import mirrored
 from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
 from clika_pytree.spec_builder import CUSTOM, DATACLASS, names_of_entries
@@ -21,14 +22,28 @@ MANNERS = {"custom": "with functions", "dataclass": "as a dataclass", "static": 
 
 
 class Theirs:
-    """How another library registers a class: `kind` is "custom", "dataclass" or "static", as in a Registration."""
+    """How another library registers a class: `kind` is "custom", "dataclass" or "static", as in a Registration.
 
-    __slots__ = ("data_fields", "kind", "library", "meta_fields")
+    `is_mirrored` says that the class was mirrored there: its contexts are ours, whatever its kind.
+    """
 
-    def __init__(self, library: str, kind: str, data_fields: Any = (), meta_fields: Any = ()) -> None:
-        self.library, self.kind = library, kind
+    __slots__ = ("data_fields", "is_mirrored", "kind", "library", "meta_fields")
+
+    def __init__(
+        self, library: str, kind: str, data_fields: Any = (), meta_fields: Any = (), is_mirrored: bool = False
+    ) -> None:
+        self.library, self.kind, self.is_mirrored = library, kind, is_mirrored
         self.data_fields: tuple[str, ...] = tuple(data_fields)
         self.meta_fields: tuple[str, ...] = tuple(meta_fields)
+
+
+def theirs_of_mirrored(library: str, flatten: Any) -> Theirs | None:
+    """How a class is registered there that was mirrored; None for a flatten function that is not from here."""
+    registration = mirrored(flatten)
+    if registration is None:
+        return None
+    fields = registration.data_fields, registration.meta_fields
+    return Theirs(library, registration.kind, *fields, is_mirrored=True)
 
 
 class FieldNames:
@@ -62,9 +77,12 @@ def by_name(names: tuple[str, ...], values: Any) -> dict[str, Any]:
 
 
 def their_context(registration: Registration, context: Any, theirs: Theirs) -> Any:
-    """What the other library needs to know of a node beside its children; of a dataclass, the meta values by name."""
+    """What the other library needs to know of a node beside its children.
+
+    Of a dataclass that it registers in its own way, these are the meta values by name.
+    """
     check_alike(registration, theirs)
-    if registration.kind == "dataclass":
+    if registration.kind == "dataclass" and not theirs.is_mirrored:
         return by_name(registration.meta_fields, context)
     return context
 
@@ -89,7 +107,7 @@ def add_registered(
         if arity != len(fields):
             raise Refused(f"{cls.__qualname__} has {len(fields)} data fields, and here it has {arity} children")
         try:
-            values = dict(context)
+            values = by_name(theirs.meta_fields, context) if theirs.is_mirrored else dict(context)
             meta = tuple(values[name] for name in registration.meta_fields)
         except (TypeError, ValueError, KeyError):
             raise Refused(f"its context is not that of the meta fields of {cls.__qualname__}") from None

@@ -28,7 +28,7 @@ from clika_pytree.spec_builder import (
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import value_text
 
-from .classes import Theirs, add_registered, by_name, field_names, maker_of, their_context
+from .classes import Theirs, add_registered, by_name, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import converted, imported, rebuilt, with_runs
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Jax:
             )
         theirs = self.theirs(cls)
         context = their_context(node.slots[0], node.slots[1], theirs)
-        if theirs.kind == "dataclass":
+        if theirs.kind == "dataclass" and not theirs.is_mirrored:
             context = tuple(context[name] for name in theirs.meta_fields)
         return cls, context
 
@@ -118,7 +118,8 @@ class Jax:
         elif has_fields(cls):
             kind, data = OLD_NAMEDTUPLE, cls
         else:
-            kind = OLD_DATACLASS if self.theirs(cls).kind == "dataclass" else OLD_CUSTOM
+            theirs = self.theirs(cls)
+            kind = OLD_DATACLASS if theirs.kind == "dataclass" and not theirs.is_mirrored else OLD_CUSTOM
             registered = cls
         nodes.append((kind, len(children), data, registered, num_leaves, len(nodes) + 1))
         made = self.treedef_class.__new__(self.treedef_class)
@@ -137,6 +138,9 @@ class Jax:
         entry = self.entries.get(cls)
         if entry is None:
             return Theirs("JAX", "custom")
+        ours = theirs_of_mirrored("JAX", entry.to_iter)
+        if ours is not None:
+            return ours
         kind = KINDS.get(maker_of(entry.from_iter, INTERNALS), "custom")
         data, meta = field_names(entry.to_iter) if kind == "dataclass" else ((), ())
         return Theirs("JAX", kind, data, meta)
@@ -157,7 +161,7 @@ class Jax:
             builder.namedtuple(cls, len(children))
         else:
             theirs = self.theirs(cls)
-            if theirs.kind == "dataclass":
+            if theirs.kind == "dataclass" and not theirs.is_mirrored:
                 context = by_name(theirs.meta_fields, context)
             add_registered(builder, cls, theirs, context, len(children))
         return with_runs(children, is_leaf)

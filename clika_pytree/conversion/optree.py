@@ -7,7 +7,8 @@ so a PyTreeSpec is made of the state that pickling gives it: its nodes in post-o
 from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
-from clika_pytree.plain_values import Refused, exactly, is_key
+from clika_pytree.other_libraries.optree import plain_entry
+from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
 from clika_pytree.spec_builder import (
     CUSTOM,
@@ -24,7 +25,7 @@ from clika_pytree.spec_builder import (
 )
 from clika_pytree.typing import TYPE_CHECKING
 
-from .classes import Theirs, add_registered, field_names, maker_of, their_context
+from .classes import Theirs, add_registered, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import check_spec, converted, imported, rebuilt, with_runs
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Optree:
                 "context (optree.register_pytree_node or optree.dataclasses), or pass the namespace it is registered in"
             )
         context = their_context(node.slots[0], node.slots[1], theirs)
-        if theirs.kind == "dataclass":
+        if theirs.kind == "dataclass" and not theirs.is_mirrored:
             context = tuple((name, context[name]) for name in theirs.meta_fields)
         entries: Any = None
         if node.kind == CUSTOM and node.slots[2] is not None:
@@ -126,6 +127,9 @@ class Optree:
         entry = self.optree.register_pytree_node.get(cls, namespace=self.namespace)
         if entry is None or int(entry.kind) != self.custom:
             return None
+        ours = theirs_of_mirrored("optree", entry.flatten_func)
+        if ours is not None:
+            return ours
         if not maker_of(entry.flatten_func, "optree.dataclasses"):
             return Theirs("optree", "custom")
         data, meta, _ = field_names(entry.flatten_func)
@@ -186,11 +190,6 @@ class Optree:
         if theirs is None:
             raise Refused(f"{cls.__qualname__} is registered with optree no longer")
         add_registered(builder, cls, theirs, state[DATA], state[ARITY], state[ENTRIES])
-
-
-def plain_entry(entry: Any) -> Any:
-    """An entry as optree writes it: what a key object of ours is made of."""
-    return getattr(entry, entry.__match_args__[0]) if is_key(entry) else entry
 
 
 def to_optree(caller: str, spec: TreeSpec, namespace: str | None) -> Any:

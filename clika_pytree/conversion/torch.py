@@ -28,7 +28,7 @@ from clika_pytree.torch_json import check_fields
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
-from .classes import Theirs, add_registered, field_names, maker_of, their_context
+from .classes import Theirs, add_registered, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import converted, imported, rebuilt, with_runs
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class Torch:
                 "(torch.utils._pytree.register_pytree_node, register_dataclass or register_constant)"
             )
         context = their_context(node.slots[0], node.slots[1], theirs)
+        if theirs.is_mirrored:
+            return cls, context
         if theirs.kind == "dataclass":
             return cls, [list(theirs.data_fields), []]
         return cls, self.constant(context) if theirs.kind == "static" else context
@@ -98,6 +100,9 @@ class Torch:
         entry = self.pytree.SUPPORTED_NODES.get(cls)
         if entry is None:
             return None
+        ours = theirs_of_mirrored("PyTorch", entry.flatten_fn)
+        if ours is not None:
+            return ours
         kind = KINDS.get(maker_of(entry.flatten_fn, self.pytree.__name__), "custom")
         data = field_names(entry.flatten_fn)[0] if kind == "dataclass" else ()
         return Theirs("PyTorch", kind, data)
@@ -133,7 +138,9 @@ class Torch:
         theirs = self.theirs(cls)
         if theirs is None:
             raise Refused(f"{cls.__qualname__} is registered with PyTorch no longer")
-        if theirs.kind == "dataclass":
+        if theirs.is_mirrored:
+            pass
+        elif theirs.kind == "dataclass":
             check_fields(cls.__qualname__, context, theirs.data_fields, ())
             context = {}
         elif isinstance(context, self.constant):

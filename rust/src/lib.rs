@@ -67,7 +67,7 @@ mod _native {
     #[pymodule_export]
     use crate::python::tracked::tracked_instances;
     #[pymodule_export]
-    use crate::registry::{Registration, add, find, is_registered, registered, remove};
+    use crate::registry::{Registration, add, find, is_registered, registered, remove, set_adopted};
     #[pymodule_export]
     use crate::spec::TreeSpec;
     #[pymodule_export]

@@ -19,7 +19,7 @@ use super::table::Table;
 use crate::errors::{Family, error, quote};
 use crate::ffi::{self, GilCell, int_of, list_of, pair, tuple_of};
 use crate::limits::Nested;
-use crate::registry::{Scope, scope_of};
+use crate::registry::{Scope, notice_adopted, scope_of};
 use crate::walk::{self, Rules};
 
 /// What was inserted for a call, and the call's tensors.
@@ -130,6 +130,7 @@ impl GuardCache {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Found<'py>>> {
         let py = args.py();
+        notice_adopted(py);
         let bound = self.signature.bind(args, kwargs)?;
         for turn in Turn::ALL {
             let Some((place, entry)) = self.state.with(py, |state| state.recent(py, turn)) else { continue };

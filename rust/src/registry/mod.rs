@@ -4,11 +4,13 @@
 //! and the structure it makes keeps it. What a class turned out to be is remembered for each search order of
 //! namespaces, until a registration changes or the class dies.
 
+mod adoption;
 mod class;
 mod registration;
 mod scope;
 mod table;
 
+pub(crate) use adoption::{notice_adopted, set_adopted};
 pub(crate) use class::{Class, builtins};
 pub(crate) use registration::{DroppedDefault, Manner, Registration, names};
 pub(crate) use scope::Scope;

@@ -223,6 +223,15 @@ impl Registration {
         }
     }
 
+    /// How an instance of a dataclass is made, `"fields"` or `"init"`; else None.
+    #[getter]
+    fn rebuild<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        match &self.manner {
+            Manner::Fields { init, .. } => text_of(py, if *init { "init" } else { "fields" }).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// The name under which documents know the class, or None.
     #[getter]
     pub(crate) fn serialized_type_name(&self, py: Python<'_>) -> Option<Py<PyAny>> {

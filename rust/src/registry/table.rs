@@ -8,6 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType, PyWeakrefReference};
 
 use super::Class;
+use super::adoption::{adopted, notice_adopted};
 use super::class::builtin_kind;
 use super::registration::Registration;
 use super::scope::{AddressMap, Scope};
@@ -34,6 +35,11 @@ pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// Makes all that is remembered of classes out of date. Scopes drop it when they next see that the number has changed.
+pub(super) fn forget_classes() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
 /// How often a look at a class may change the registrations before it is refused.
 const MOST_TRIES: u32 = 16;
 
@@ -41,6 +47,7 @@ static GLOBAL: PyOnceLock<&'static Scope> = PyOnceLock::new();
 
 /// The scope of a `namespace=` argument: a name, or a tuple of names; nothing means the global one.
 pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> PyResult<&'static Scope> {
+    notice_adopted(py);
     let Some(namespace) = namespace else {
         return global_scope(py);
     };
@@ -120,30 +127,42 @@ impl Scope {
 
     fn look_up(&self, cls: &Bound<'_, PyType>) -> PyResult<Class> {
         let py = cls.py();
-        let address = ffi::address_of(cls);
-        if let Some(registration) = self.registered(py, address) {
+        if let Some(registration) = self.registered(cls)? {
             let registration = registration.bind(py);
-            // The table owns it: the address is good for as long as the generation.
+            // The tables own it: the address is good for as long as the generation.
             return Ok(Class::Registered(registration.get().node_kind(), ffi::raw(registration)));
         }
-        Ok(match builtin_kind(py, address)? {
+        Ok(match builtin_kind(py, ffi::address_of(cls))? {
             Some(kind) => Class::Builtin(kind),
             None if is_namedtuple_class(cls)? => Class::Builtin(Kind::NamedTuple),
             None => Class::Leaf,
         })
     }
 
-    fn registered(&self, py: Python<'_>, class: TypeAddress) -> Option<Py<Registration>> {
-        let names = self.namespaces.iter().map(String::as_str).chain([""]);
-        REGISTRATIONS.with(py, |table| {
-            let of_class = table.as_ref()?.get(&class)?;
-            for name in names {
-                if let Some(found) = of_class.iter().find(|registration| registration.get().namespace == name) {
-                    return Some(found.clone_ref(py));
-                }
+    /// The registration that the first of the namespaces has, its own or an adopted one.
+    fn registered(&self, cls: &Bound<'_, PyType>) -> PyResult<Option<Py<Registration>>> {
+        for name in self.namespaces.iter().map(String::as_str).chain([""]) {
+            let found = registration_in(cls, name)?;
+            if found.is_some() {
+                return Ok(found);
             }
-            None
-        })
+        }
+        Ok(None)
+    }
+}
+
+/// The registration of a class in just this namespace: its own, else the one of an adopted library.
+fn registration_in(cls: &Bound<'_, PyType>, namespace: &str) -> PyResult<Option<Py<Registration>>> {
+    let py = cls.py();
+    let address = ffi::address_of(cls);
+    let own = REGISTRATIONS.with(py, |table| {
+        let of_class = table.as_ref()?.get(&address)?;
+        of_class.iter().find(|registration| registration.get().namespace == namespace).map(|found| found.clone_ref(py))
+    });
+    match own {
+        Some(own) => Ok(Some(own)),
+        None if builtin_kind(py, address)?.is_some() => Ok(None),
+        None => adopted(cls, namespace),
     }
 }
 
@@ -174,8 +193,7 @@ struct ClassWatch {
 #[pymethods]
 impl ClassWatch {
     fn __call__(&self, py: Python<'_>, _reference: &Bound<'_, PyAny>) {
-        // Scopes drop what they remember when they next see that the number has changed.
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+        forget_classes();
         let gone = WATCHED.with(py, |watched| watched.as_mut().and_then(|watched| watched.remove(&self.address)));
         drop(gone);
     }
@@ -226,7 +244,7 @@ pub(crate) fn add(registration: &Bound<'_, Registration>) -> PyResult<()> {
         );
         return Err(error(py, Family::Registration, None, &message));
     }
-    GENERATION.fetch_add(1, Ordering::Relaxed);
+    forget_classes();
     Ok(())
 }
 
@@ -246,10 +264,16 @@ pub(crate) fn remove(py: Python<'_>, cls: &Bound<'_, PyAny>, namespace: &str) ->
         Some(removed)
     });
     let Some(removed) = removed else {
-        let hint = if builtin_kind(py, address)?.is_some() { ": built-in containers are always nodes" } else { "" };
+        let hint = if builtin_kind(py, address)?.is_some() {
+            ": built-in containers are always nodes"
+        } else if adopted(cls, namespace)?.is_some() {
+            ", but with a library that was adopted: end() of what adopt() returned makes its classes leaves again"
+        } else {
+            ""
+        };
         return Err(not_registered(cls, namespace, hint));
     };
-    GENERATION.fetch_add(1, Ordering::Relaxed);
+    forget_classes();
     Ok(removed)
 }
 
@@ -260,8 +284,8 @@ pub(crate) fn find(
     cls: &Bound<'_, PyAny>,
     namespace: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Py<Registration>>> {
-    let address = ffi::address_of(class_argument(cls)?);
-    Ok(scope_of(py, namespace)?.registered(py, address))
+    let cls = class_argument(cls)?;
+    scope_of(py, namespace)?.registered(cls)
 }
 
 /// The registration of a class in just this namespace, with these data and meta fields; for pickle only.
@@ -275,13 +299,8 @@ pub(crate) fn registered(
     meta_fields: Option<&Bound<'_, PyTuple>>,
 ) -> PyResult<Py<Registration>> {
     let py = cls.py();
-    let address = ffi::address_of(cls);
-    let found = REGISTRATIONS.with(py, |table| {
-        let of_class = table.as_ref()?.get(&address)?;
-        of_class.iter().find(|registration| registration.get().namespace == namespace).map(|found| found.clone_ref(py))
-    });
     let hint = ": register it before loading what was pickled with it";
-    let found = found.ok_or_else(|| not_registered(cls, namespace, hint))?;
+    let found = registration_in(cls, namespace)?.ok_or_else(|| not_registered(cls, namespace, hint))?;
     let wanted = [("data_fields", data_fields), ("meta_fields", meta_fields)];
     for (name, fields) in wanted {
         let Some(fields) = fields else { continue };
@@ -325,6 +344,7 @@ pub(crate) fn is_registered(
     cls: &Bound<'_, PyAny>,
     namespace: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<bool> {
-    let address = ffi::address_of(class_argument(cls)?);
-    Ok(scope_of(py, namespace)?.registered(py, address).is_some() || builtin_kind(py, address)?.is_some())
+    let cls = class_argument(cls)?;
+    let is_builtin = || builtin_kind(py, ffi::address_of(cls)).map(|kind| kind.is_some());
+    Ok(scope_of(py, namespace)?.registered(cls)?.is_some() || is_builtin()?)
 }
