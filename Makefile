@@ -18,9 +18,9 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch test-clusters asan valgrind sanitize \
-	hooks numpy-functions memory-growth fuzz fuzz-guided differential lint docs bench bench-instructions limits clean \
-	check-machine check-lint FORCE
+.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch test-clusters asan \
+	valgrind sanitize hooks numpy-functions memory-growth fuzz fuzz-guided differential lint docs bench \
+	bench-instructions limits wheel test-wheel clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
 
@@ -195,6 +195,18 @@ bench-instructions: $(VENV)/installed
 limits: $(VENV)/installed
 	@$(VENV)/bin/python bench/limits.py $(ARGS)
 
+## wheel               a release in dist: the sdist, and a wheel for each supported interpreter of this machine
+wheel: dist/built
+
+dist/built: $(SOURCES) .ci/wheels.py .ci/interpreters.py | check-machine
+	@mkdir -p dist && touch dist/begun
+	@"$(python)" .ci/wheels.py build "$(abspath $(VENV))"
+	@mv dist/begun $@
+
+## test-wheel          each wheel with numpy alone, then the tests with it; the sdist built from scratch
+test-wheel: dist/built
+	@"$(python)" .ci/wheels.py test "$(abspath $(VENV))" $(PARALLEL) $(ARGS)
+
 ## clean               remove the environment and everything built
 clean:
-	rm -rf $(VENV) $(VENV)-* build target
+	rm -rf $(VENV) $(VENV)-* build dist target
