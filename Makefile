@@ -177,6 +177,7 @@ lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
 	$(VENV)/bin/stubtest clika_pytree._native
+	$(VENV)/bin/python .ci/public_types.py
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 ## docs                the pages of docs/ as a site in build/docs, with the reference from the docstrings

@@ -13,13 +13,13 @@ Example:
 
 try:
     from ._native import __version__
-except ModuleNotFoundError as error:
-    if error.name != "clika_pytree._native":
+except ModuleNotFoundError as _error:
+    if _error.name != "clika_pytree._native":
         raise
     raise ModuleNotFoundError(
         "clika_pytree._native is missing: this is the source folder, not the installed package. Run Python in another "
         "folder, or build the module here: maturin develop --release",
-        name=error.name,
+        name=_error.name,
     ) from None
 
 from . import pytree
@@ -29,7 +29,7 @@ __all__ = ["__version__", "pytree"]
 __all__ += pytree.__all__
 
 # Where runtimes meet trees. These names are not in `__all__`, as some of them hide builtins.
-BOUNDARIES = {
+BOUNDARIES: dict[str, tuple[str, ...]] = {
     "boundary": (
         "FileFormatError",
         "GuardCache",

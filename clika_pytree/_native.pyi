@@ -75,6 +75,7 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
+_L = TypeVar("_L")
 _Kind = Literal[
     "leaf",
     "none",
@@ -114,9 +115,46 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> list[tuple[KeyPath, Any]]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any], Any],
+    tree: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any], Any],
+    tree: Any,
+    rest: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any, Any], Any],
+    tree: Any,
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
 def tree_map_with_path(
     fn: Callable[..., Any],
     tree: Any,
+    rest_1: Any,
+    rest_2: Any,
+    rest_3: Any,
     /,
     *rests: Any,
     is_leaf: IsLeaf = None,
@@ -157,8 +195,23 @@ def tree_map(
 ) -> Any: ...
 @overload
 def tree_map(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: Any,
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map(
     fn: Callable[..., Any],
     tree: Any,
+    rest_1: Any,
+    rest_2: Any,
+    rest_3: Any,
     /,
     *rests: Any,
     is_leaf: IsLeaf = None,
@@ -188,14 +241,52 @@ def tree_map_(
 ) -> _T: ...
 @overload
 def tree_map_(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: _T,
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> _T: ...
+@overload
+def tree_map_(
     fn: Callable[..., Any],
     tree: _T,
+    rest_1: Any,
+    rest_2: Any,
+    rest_3: Any,
     /,
     *rests: Any,
     is_leaf: IsLeaf = None,
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> _T: ...
+@overload
+def tree_map_only(
+    filter: type[_L] | tuple[type[_L], ...],
+    fn: Callable[[_L], Any],
+    tree: Any,
+    /,
+    is_leaf: IsLeaf = None,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_only(
+    filter: Callable[[Any], object],
+    fn: Callable[[Any], Any],
+    tree: Any,
+    /,
+    is_leaf: IsLeaf = None,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
 def tree_map_only(
     filter: Filter,
     fn: Callable[[Any], Any],
@@ -206,6 +297,29 @@ def tree_map_only(
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> Any: ...
+@overload
+def tree_map_only_(
+    filter: type[_L] | tuple[type[_L], ...],
+    fn: Callable[[_L], Any],
+    tree: _T,
+    /,
+    is_leaf: IsLeaf = None,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> _T: ...
+@overload
+def tree_map_only_(
+    filter: Callable[[Any], object],
+    fn: Callable[[Any], Any],
+    tree: _T,
+    /,
+    is_leaf: IsLeaf = None,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> _T: ...
+@overload
 def tree_map_only_(
     filter: Filter,
     fn: Callable[[Any], Any],
@@ -361,7 +475,7 @@ class Registration:
 
 @final
 class SequenceKey:
-    __match_args__: tuple[str]
+    __match_args__ = ("idx",)
     def __new__(cls, idx: int) -> SequenceKey: ...
     @property
     def idx(self) -> int: ...
@@ -373,7 +487,7 @@ class SequenceKey:
 
 @final
 class MappingKey:
-    __match_args__: tuple[str]
+    __match_args__ = ("key",)
     def __new__(cls, key: Any) -> MappingKey: ...
     @property
     def key(self) -> Any: ...
@@ -385,7 +499,7 @@ class MappingKey:
 
 @final
 class GetAttrKey:
-    __match_args__: tuple[str]
+    __match_args__ = ("name",)
     def __new__(cls, name: str) -> GetAttrKey: ...
     @property
     def name(self) -> str: ...
@@ -397,7 +511,7 @@ class GetAttrKey:
 
 @final
 class DataclassKey:
-    __match_args__: tuple[str]
+    __match_args__ = ("name",)
     def __new__(cls, name: str) -> DataclassKey: ...
     @property
     def name(self) -> str: ...
@@ -409,7 +523,7 @@ class DataclassKey:
 
 @final
 class FlattenedIndexKey:
-    __match_args__: tuple[str]
+    __match_args__ = ("key",)
     def __new__(cls, key: int) -> FlattenedIndexKey: ...
     @property
     def key(self) -> int: ...

@@ -5,12 +5,14 @@ from __future__ import annotations
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NamedTuple
+
+    from typing_extensions import TypeIs
 
 __all__ = ["is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance"]
 
 
-def is_namedtuple(obj: object) -> bool:
+def is_namedtuple(obj: object) -> TypeIs[NamedTuple | type[NamedTuple]]:
     """Whether an object is a namedtuple, or a class of namedtuples.
 
     Args:
@@ -29,7 +31,7 @@ def is_namedtuple(obj: object) -> bool:
     return is_namedtuple_class(obj) or is_namedtuple_instance(obj)
 
 
-def is_namedtuple_class(cls: object) -> bool:
+def is_namedtuple_class(cls: object) -> TypeIs[type[NamedTuple]]:
     """Whether an object is a class of namedtuples: a subclass of tuple whose `_fields` are a tuple of str.
 
     Args:
@@ -51,7 +53,7 @@ def is_namedtuple_class(cls: object) -> bool:
     return type(fields) is tuple and all(isinstance(field, str) for field in fields)
 
 
-def is_namedtuple_instance(obj: object) -> bool:
+def is_namedtuple_instance(obj: object) -> TypeIs[NamedTuple]:
     """Whether an object is a namedtuple. `is_leaf=is_namedtuple_instance` keeps namedtuples whole.
 
     Args:

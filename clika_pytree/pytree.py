@@ -38,7 +38,7 @@ from .typing import TYPE_CHECKING, PyTree
 
 # What is written in Python is loaded when one of its names is first asked for: a program that imports the package to
 # map a function over a tree should not wait for the rest.
-ON_FIRST_USE = {
+ON_FIRST_USE: dict[str, tuple[str, ...]] = {
     "algebra": (
         "tree_broadcast_common",
         "tree_broadcast_map",

@@ -8,9 +8,11 @@ from .typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, TypeVar
 
     from .typing import Filter, IsLeaf, Namespace
+
+    T = TypeVar("T")
 
 __all__ = ["tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_max", "tree_min", "tree_reduce", "tree_sum"]
 
@@ -199,6 +201,25 @@ def tree_any_only(
     return occurs(True, leaves, pred, picks)
 
 
+@overload
+def tree_reduce(
+    fn: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_reduce(
+    fn: Callable[[T, Any], T],
+    tree: Any,
+    initial: T,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> T: ...
 def tree_reduce(
     fn: Callable[[Any, Any], Any],
     tree: Any,

@@ -61,6 +61,9 @@ class Compiled(Dispatcher, Generic[P, R]):
     As an attribute of a class it is a method, whose object is an argument like any other.
     """
 
+    __name__: str
+    __wrapped__: Any
+
     def __new__(cls, target: Target, options: Options) -> Self:
         cache = GuardCache(
             target.signature,

@@ -125,6 +125,11 @@ class Explanation:
             where there is none. Each has a `path`, `old`, `new` and a `kind`.
     """
 
+    function: str
+    needs_graph: bool
+    num_graphs: int
+    changes: tuple[Change, ...]
+
     def __init__(self, function: str, num_graphs: int, changes: tuple[Change, ...], notes: Sequence[str] = ()) -> None:
         self.function, self.num_graphs, self.changes, self._notes = function, num_graphs, changes, notes
         self.needs_graph = bool(changes) or not num_graphs

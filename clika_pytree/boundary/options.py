@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from clika_pytree._native import GuardCall
     from clika_pytree.runtimes.protocol import Runtime
+    from clika_pytree.typing import Namespace
 
     OnMiss: TypeAlias = Literal["compile", "error"]
 
@@ -23,6 +24,9 @@ class Options:
     """What `compile` was told."""
 
     __slots__ = ("dynamic", "max_graphs", "namespace", "on_miss", "runtime")
+    dynamic: bool
+    max_graphs: int
+    namespace: Namespace
 
     def __init__(self, dynamic: Any, runtime: Any, max_graphs: Any, on_miss: Any, namespace: Any) -> None:
         if type(dynamic) is not bool:

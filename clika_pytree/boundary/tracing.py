@@ -41,6 +41,10 @@ class Graph:
                [3., 4., 5.]])]
     """
 
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
     def __init__(self, name: str, graph: protocol.Graph) -> None:
         self.name, self._graph, self._run = name, graph, graph.run
         self.inputs, self.outputs = tuple(graph.inputs), tuple(graph.outputs)

@@ -76,7 +76,7 @@ class Torch:
             raise Refused("None is no node in PyTorch; make the structure with none_is_leaf=True")
         return self.registered_facts(slots[0].cls, node)
 
-    def registered_facts(self, cls: type, node: Node) -> tuple[type, Any]:
+    def registered_facts(self, cls: Any, node: Node) -> tuple[type, Any]:
         if is_namedtuple_class(cls):
             raise Refused("it is a namedtuple class that is registered, and PyTorch takes no notice of that")
         theirs = self.theirs(cls)

@@ -29,9 +29,11 @@ class Ways:
     """
 
     __slots__ = ("keys", "parents")
+    keys: list[Any]
+    parents: list[int]
 
     def __init__(self) -> None:
-        self.keys: list[Any] = [None]
+        self.keys = [None]
         self.parents = [0]
 
     def longer(self, way: Way, key: Any) -> Way:
@@ -63,6 +65,9 @@ class Difference:
 
     __slots__ = ("_way", "_ways", "a", "b", "kind")
     __match_args__ = ("path", "kind", "a", "b")
+    kind: DifferenceKind
+    a: str | None
+    b: str | None
 
     def __init__(self, path: KeyPath, kind: DifferenceKind, a: str | None, b: str | None) -> None:
         self._ways, self._way = Ways(), 0

@@ -26,10 +26,14 @@ class NodeReport:
         problems: What is wrong.
     """
 
+    cls: type
+    namespace: Namespace
+    passed: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
     def __init__(self, cls: type, namespace: Namespace) -> None:
         self.cls, self.namespace = cls, namespace
-        self.passed: tuple[str, ...] = ()
-        self.problems: tuple[Problem, ...] = ()
+        self.passed, self.problems = (), ()
 
     def __bool__(self) -> bool:
         return not self.problems

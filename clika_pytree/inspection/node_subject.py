@@ -28,6 +28,9 @@ class Problem:
 
     __slots__ = ("change", "check", "message")
     __match_args__ = ("check", "message", "change")
+    check: str
+    message: str
+    change: str
 
     def __init__(self, check: str, message: str, change: str) -> None:
         self.check, self.message, self.change = check, message, change

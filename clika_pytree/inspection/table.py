@@ -30,6 +30,12 @@ class SummaryRow:
     """
 
     __slots__ = ("_keys", "count", "dtype", "nbytes", "path", "shape", "type")
+    path: str
+    count: int
+    type: str
+    shape: tuple[int | str, ...] | None
+    dtype: str | None
+    nbytes: int | None
 
     def __init__(self, keys: tuple[str, ...], count: int, leaf: Leaf) -> None:
         self._keys, self.path, self.count = keys, "".join(keys), count
@@ -76,6 +82,13 @@ class TreeSummary:
         num_elements: The elements of these arrays.
         nbytes: Their bytes.
     """
+
+    rows: tuple[SummaryRow, ...]
+    hidden_rows: int
+    num_leaves: int
+    num_arrays: int
+    num_elements: int
+    nbytes: int
 
     def __init__(self, rows: tuple[SummaryRow, ...], hidden_rows: int, num_leaves: int, totals: Totals) -> None:
         self.rows, self.hidden_rows = rows, hidden_rows
@@ -147,6 +160,10 @@ class TreeSummary:
 
 class Totals:
     """The sums over the arrays of a tree."""
+
+    elements: int
+    nbytes: int
+    repeated: int
 
     def __init__(self) -> None:
         self.elements = self.nbytes = self.repeated = 0

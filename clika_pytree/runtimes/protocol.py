@@ -45,6 +45,9 @@ class RecordingError(PyTreeTypeError):
 class Failed(Exception):
     """Raised by `Runtime.wait`: the computation of the tensor at `index` failed with `error`."""
 
+    index: int
+    error: BaseException
+
     def __init__(self, index: int, error: BaseException) -> None:
         super().__init__(index, error)
         self.index, self.error = index, error
@@ -184,6 +187,8 @@ class TensorGuards:
         >>> guards.sizes
         {(0, 1): 3, (1, 0): 4}
     """
+
+    is_checked: bool
 
     def __init__(
         self, tensors: Sequence[Any], free: Iterable[tuple[int, int]] = (), *, is_checked: bool = False

@@ -74,6 +74,11 @@ class Document:
         ties: `{later: earlier}`, numbers of leaves or names.
     """
 
+    kind: str
+    structure: Any
+    values: Any
+    ties: Any
+
     def __init__(self, kind: str, structure: Any, values: Any, ties: Any) -> None:
         self.kind, self.structure, self.values, self.ties = kind, structure, values, ties
 

@@ -35,9 +35,20 @@ class FileSummary:
         tensors: The tensors in the order of the file, with `name`, `dtype`, `shape` and `nbytes`.
         ties: For every name of a tensor that is there under another name, too, that other name.
         metadata: The texts that other programs left in the file.
+        files: How many files it is in.
         file_bytes: The size of the file or files.
         table: The TreeSummary.
     """
+
+    path: str
+    kind: str
+    structure: TreeSpec
+    tensors: list[StoredTensor]
+    ties: dict[str, str]
+    metadata: dict[str, str]
+    files: int
+    file_bytes: int
+    table: TreeSummary
 
     def __init__(
         self, opened: Opened, structure: TreeSpec, table: TreeSummary, tensors: list[StoredTensor], ties: dict[str, str]

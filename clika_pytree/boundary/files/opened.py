@@ -13,7 +13,6 @@ from .document import KEY, read_structure, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from typing import Any
 
     from clika_pytree._native import TreeSpec
     from clika_pytree.typing import Namespace
@@ -39,12 +38,18 @@ class Opened:
         leaves: Of a tree whose structure was read, the names of its leaves.
     """
 
+    name: str
+    files: list[tuple[str, TensorFile]]
+    entries: dict[str, Entry]
+    places: dict[str, int]
+    metadata: dict[str, str]
+
     def __init__(
         self,
         name: str,
         files: list[tuple[str, TensorFile]],
         entries: dict[str, Entry],
-        metadata: Any,
+        metadata: dict[str, str],
         places: dict[str, int] | None = None,
     ) -> None:
         self.name, self.files, self.entries, self.metadata = name, files, entries, metadata

@@ -18,6 +18,10 @@ class StoredTensor:
     """
 
     __slots__ = ("dtype", "name", "nbytes", "shape")
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
 
     def __init__(self, name: str, code: str, shape: tuple[int, ...], nbytes: int) -> None:
         self.name, self.dtype, self.shape, self.nbytes = name, NAMES[code], shape, nbytes
