@@ -168,7 +168,9 @@ def test_faces_only_hand_on_names() -> None:
                 assert all(isinstance(line, ast.ImportFrom) for line in node.body)
                 assert [getattr(line, "name", None) for line in node.orelse] == ["__getattr__", "__dir__"]
                 continue
-            assert isinstance(node, (ast.ImportFrom, ast.Try, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)), ast.dump(node)
+            assert isinstance(node, (ast.ImportFrom, ast.Try, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)), (
+                ast.dump(node)
+            )
 
 
 def test_checkers_see_what_is_loaded_on_first_use() -> None:
