@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import operator
 from typing import Any, TypeVar
@@ -17,6 +17,9 @@ from clika_pytree import pytree
 
 torch: Any = pytest.importorskip("torch", minversion=VERSION, reason="`make test-torch` installs PyTorch and runs this")
 there: Any = importlib.import_module("torch.utils._pytree")
+if importlib.util.find_spec("optree") is not None:
+    # It hands all registered classes on to optree while it is first imported: before a test registers any.
+    importlib.import_module("torch.utils._cxx_pytree")
 NAMES = [name for row in rows() for name in row.there]
 
 
@@ -33,6 +36,7 @@ def public_names() -> set[str]:
     return {name for name in found - left_out if not name.startswith("_")}
 
 
+@pytest.mark.filterwarnings("ignore:PyTree type .* is a subclass of `collections.namedtuple`:UserWarning")  # of optree
 @pytest.mark.parametrize("program", all_programs(), ids=str)
 def test_a_program_gives_what_is_written_down(program: Program) -> None:
     result = program.run(there)

@@ -224,10 +224,10 @@ def test_more_graphs_of_one_function_than_pytorch_keeps_for_its_code():
     def factory(scale):
         return crt.compile(lambda x: x * scale)
 
-    for scale in range(12):
+    most = torch._dynamo.config.recompile_limit
+    for scale in range(most + 2):
         compiled = factory(scale)
-        for size in (2, 3):
-            assert same(compiled(torch.ones(size)), torch.full((size,), float(scale)))
+        assert same(compiled(torch.ones(2)), torch.full((2,), float(scale)))
 
 
 def test_strides_gradients_and_modes_are_guarded_within_one_graph():
