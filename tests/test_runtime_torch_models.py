@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from torch_settings import backend
 
@@ -62,24 +64,64 @@ def test_a_step_of_an_optimizer_over_trees():
         assert compiled.cache_info().currsize == 1
 
 
-def test_a_transformers_model_with_its_cache(tmp_path):
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    config = transformers.LlamaConfig(
-        hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2, vocab_size=32
+@pytest.fixture
+def transformers():
+    """The library, with its cache as a node: the keys and the values of each layer."""
+    library = pytest.importorskip("transformers", reason="transformers is not installed")
+
+    def rebuilt(children, _):
+        cache = library.DynamicCache()
+        for keys, values in children:
+            layer = library.cache_utils.DynamicLayer()
+            layer.keys, layer.values = keys, values
+            layer.is_initialized, layer.device, layer.dtype = True, keys.device, keys.dtype
+            cache.layers.append(layer)
+        return cache
+
+    crt.register_pytree_node(
+        library.DynamicCache,
+        lambda cache: ([(layer.keys, layer.values) for layer in cache.layers], None),
+        rebuilt,
+        serialized_type_name="transformers.DynamicCache",
+        namespace="models",
     )
-    model = transformers.LlamaForCausalLM(config).eval()
-    tokens = torch.tensor([[1, 2, 3]])
+    yield library
+    crt.unregister_pytree_node(library.DynamicCache, "models")
 
-    def forward(model, tokens, past):
-        cache = transformers.DynamicCache.from_legacy_cache(past) if past else transformers.DynamicCache()
-        out = model(input_ids=tokens, past_key_values=cache, use_cache=True)
-        return out.logits, [(layer.keys, layer.values) for layer in cache.layers]
 
+def test_a_transformers_model_with_its_cache(tmp_path, transformers):
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=32, **sizes)).eval()
+    # The argument had another name before version 5.
+    name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
+
+    def forward(model, tokens, cache):
+        out = model(input_ids=tokens, use_cache=True, **{name: cache})
+        return {"logits": out.logits, "cache": out[name]}
+
+    def close(one, other):
+        pairs = zip(*(crt.tree_leaves(tree, namespace="models") for tree in (one, other)), strict=True)
+        return all(torch.allclose(a, b, atol=1e-5) for a, b in pairs)
+
+    compiled = crt.compile(forward, namespace="models")
+    ours = theirs = transformers.DynamicCache()
     with backend(), torch.no_grad():
-        compiled = crt.compile(forward)
-        logits, cache = compiled(model, tokens, None)
-        wanted, other = forward(model, tokens, None)
-        assert torch.allclose(logits, wanted, atol=1e-5)
-        crt.save({"cache": cache}, tmp_path / "cache.safetensors")
-        again = crt.load(tmp_path / "cache.safetensors", runtime="torch")["cache"]
-        assert all(torch.allclose(a, b) for a, b in zip(crt.tree_leaves(again), crt.tree_leaves(other), strict=True))
+        for tokens in ([[1, 2, 3]], [[4]], [[5]]):
+            given = crt.tree_map(torch.clone, theirs, namespace="models")
+            result = compiled(model, torch.tensor(tokens), ours)
+            wanted = forward(model, torch.tensor(tokens), given)
+            crt.eval(result, namespace="models")
+            assert close(result, wanted)
+            assert ours.get_seq_length() == theirs.get_seq_length()  # nothing was written into what was given
+            ours, theirs = result["cache"], wanted["cache"]
+        assert type(ours) is transformers.DynamicCache
+        assert ours.get_seq_length() == 5
+
+        path = tmp_path / "step.safetensors"
+        crt.save({"weights": model.state_dict(), "cache": ours}, path, namespace="models")
+        again = crt.load(path, runtime="torch", namespace="models")
+        assert close(again["cache"], theirs)
+        other = transformers.LlamaForCausalLM(model.config).eval()
+        other.load_state_dict(again["weights"])
+        assert close(compiled(other, torch.tensor([[6]]), again["cache"]), forward(model, torch.tensor([[6]]), theirs))
