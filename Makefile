@@ -136,7 +136,7 @@ test-real: $(VENV)/installed $(VENV)/with-test
 ## test-torch          what needs PyTorch, a few GB from PyPI once: its runtime, programs, conversions, files, examples
 test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
 	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_runtime_torch*.py \
-	    tests/test_guard_table.py tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
+	    tests/test_mirror.py tests/test_adopt*.py tests/test_guard_table.py tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
 
 ## test-clusters       the page about Dask and Ray, with both of them from PyPI
 test-clusters: $(VENV)/installed $(VENV)/with-core $(VENV)/with-clusters

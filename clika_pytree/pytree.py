@@ -60,7 +60,7 @@ ON_FIRST_USE: dict[str, tuple[str, ...]] = {
     "key_paths": ("key_get", "parse_keystr"),
     "namedtuples": ("is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance"),
     "one_level": ("all_leaves", "arg_tree_leaves", "tree_flatten_one_level", "tree_is_leaf"),
-    "other_libraries": ("mirror",),
+    "other_libraries": ("adopt", "mirror"),
     "partial": ("Partial",),
     "partition": ("tree_combine", "tree_partition", "tree_replace_nones"),
     "ravel": ("tree_ravel",),
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from .key_paths import key_get, parse_keystr
     from .namedtuples import is_namedtuple, is_namedtuple_class, is_namedtuple_instance
     from .one_level import all_leaves, arg_tree_leaves, tree_flatten_one_level, tree_is_leaf
-    from .other_libraries import mirror
+    from .other_libraries import adopt, mirror
     from .partial import Partial
     from .partition import tree_combine, tree_partition, tree_replace_nones
     from .ravel import tree_ravel
@@ -176,6 +176,7 @@ __all__ = [
     "SequenceKey",
     "StructureError",
     "TreeSpec",
+    "adopt",
     "all_leaves",
     "arg_tree_leaves",
     "check_node",

@@ -133,6 +133,8 @@ def unregister_pytree_node(cls: type, namespace: str = "") -> None:
 _named: dict[tuple[str, str], Registration] = {}
 
 
+# Asked for names that nothing here is registered under.
+named_elsewhere: list[Callable[[str, str], Registration | None]] = []
 # Called with what is registered no more.
 on_unregister: list[Callable[[Registration], None]] = []
 
@@ -188,7 +190,10 @@ def remove(registration: Registration) -> None:
 
 def named(name: str, namespace: str) -> Registration | None:
     """What is registered under a serialized name in this very namespace."""
-    return _named.get((namespace, name))
+    found = _named.get((namespace, name))
+    for find in named_elsewhere:
+        found = found or find(name, namespace)
+    return found
 
 
 def namespaces_with(name: str) -> list[str]:

@@ -135,6 +135,7 @@ PROMISED = [
     "treespec_deque",
     "treespec_namedtuple",
     "treespec_from_collection",
+    "adopt",
     "mirror",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clika_pytree._native import DataclassKey, Registration, lookup
 from clika_pytree.dataclass_nodes import quoted
-from clika_pytree.other_libraries.parts import mirrored
+from clika_pytree.other_libraries.parts import adopted_from, mirrored
 from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
 from clika_pytree.spec_builder import CUSTOM, DATACLASS, names_of_entries
@@ -24,7 +24,7 @@ MANNERS = {"custom": "with functions", "dataclass": "as a dataclass", "static": 
 class Theirs:
     """How another library registers a class: `kind` is "custom", "dataclass" or "static", as in a Registration.
 
-    `is_mirrored` says that the class was mirrored there: its contexts are ours, whatever its kind.
+    `is_mirrored` says that the class was mirrored there, or adopted from there: its contexts are ours in every kind.
     """
 
     __slots__ = ("data_fields", "is_mirrored", "kind", "library", "meta_fields")
@@ -44,6 +44,13 @@ def theirs_of_mirrored(library: str, flatten: Any) -> Theirs | None:
         return None
     fields = registration.data_fields, registration.meta_fields
     return Theirs(library, registration.kind, *fields, is_mirrored=True)
+
+
+def as_adopted(theirs: Theirs, registration: Registration | None) -> Theirs:
+    """The same; but of a class that was adopted from that library, children and contexts are as they are there."""
+    if registration is None or adopted_from(registration) != theirs.library:
+        return theirs
+    return Theirs(theirs.library, "custom", is_mirrored=True)
 
 
 class FieldNames:

@@ -10,7 +10,7 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 from itertools import pairwise
 
-from clika_pytree._native import PyTreeTypeError
+from clika_pytree._native import PyTreeTypeError, lookup
 from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
 from clika_pytree.spec_builder import (
@@ -28,7 +28,16 @@ from clika_pytree.spec_builder import (
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import value_text
 
-from .classes import Theirs, add_registered, by_name, field_names, maker_of, their_context, theirs_of_mirrored
+from .classes import (
+    Theirs,
+    add_registered,
+    as_adopted,
+    by_name,
+    field_names,
+    maker_of,
+    their_context,
+    theirs_of_mirrored,
+)
 from .walks import converted, imported, rebuilt, with_runs
 
 if TYPE_CHECKING:
@@ -98,6 +107,7 @@ class Jax:
                 "(jax.tree_util.register_pytree_node, register_dataclass or register_static)"
             )
         theirs = self.theirs(cls)
+        theirs = as_adopted(theirs, node.slots[0])
         context = their_context(node.slots[0], node.slots[1], theirs)
         if theirs.kind == "dataclass" and not theirs.is_mirrored:
             context = tuple(context[name] for name in theirs.meta_fields)
@@ -160,7 +170,7 @@ class Jax:
         elif has_fields(cls) and cls not in self.entries:
             builder.namedtuple(cls, len(children))
         else:
-            theirs = self.theirs(cls)
+            theirs = as_adopted(self.theirs(cls), lookup(cls, builder.namespace))
             if theirs.kind == "dataclass" and not theirs.is_mirrored:
                 context = by_name(theirs.meta_fields, context)
             add_registered(builder, cls, theirs, context, len(children))

@@ -6,7 +6,7 @@ so a PyTreeSpec is made of the state that pickling gives it: its nodes in post-o
 
 from __future__ import annotations
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError, lookup
 from clika_pytree.other_libraries.optree import plain_entry
 from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
@@ -25,7 +25,7 @@ from clika_pytree.spec_builder import (
 )
 from clika_pytree.typing import TYPE_CHECKING
 
-from .classes import Theirs, add_registered, field_names, maker_of, their_context, theirs_of_mirrored
+from .classes import Theirs, add_registered, as_adopted, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import check_spec, converted, imported, rebuilt, with_runs
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Optree:
                 f"the class is not registered with optree {self.where()}; register it there with the same children and "
                 "context (optree.register_pytree_node or optree.dataclasses), or pass the namespace it is registered in"
             )
+        theirs = as_adopted(theirs, node.slots[0])
         context = their_context(node.slots[0], node.slots[1], theirs)
         if theirs.kind == "dataclass" and not theirs.is_mirrored:
             context = tuple((name, context[name]) for name in theirs.meta_fields)
@@ -189,6 +190,7 @@ class Optree:
         theirs = self.theirs(cls)
         if theirs is None:
             raise Refused(f"{cls.__qualname__} is registered with optree no longer")
+        theirs = as_adopted(theirs, lookup(cls, builder.namespace))
         add_registered(builder, cls, theirs, state[DATA], state[ARITY], state[ENTRIES])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
-from clika_pytree._native import PyTreeTypeError
+from clika_pytree._native import PyTreeTypeError, lookup
 from clika_pytree.namedtuples import is_namedtuple_class
 from clika_pytree.plain_values import Refused, exactly
 from clika_pytree.registration import described
@@ -28,7 +28,7 @@ from clika_pytree.torch_json import check_fields
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
-from .classes import Theirs, add_registered, field_names, maker_of, their_context, theirs_of_mirrored
+from .classes import Theirs, add_registered, as_adopted, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import converted, imported, rebuilt, with_runs
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Torch:
                 "the class is not registered with PyTorch; register it there with the same children and context "
                 "(torch.utils._pytree.register_pytree_node, register_dataclass or register_constant)"
             )
+        theirs = as_adopted(theirs, node.slots[0])
         context = their_context(node.slots[0], node.slots[1], theirs)
         if theirs.is_mirrored:
             return cls, context
@@ -138,6 +139,7 @@ class Torch:
         theirs = self.theirs(cls)
         if theirs is None:
             raise Refused(f"{cls.__qualname__} is registered with PyTorch no longer")
+        theirs = as_adopted(theirs, lookup(cls, builder.namespace))
         if theirs.is_mirrored:
             pass
         elif theirs.kind == "dataclass":

@@ -1,5 +1,5 @@
-"""One registration for several libraries: classes told to PyTorch, JAX and optree. None of them is imported for it."""
+"""One registration for several libraries: classes told to PyTorch, JAX and optree, and classes that those have."""
 
-from .functions import mirror
+from .functions import adopt, mirror
 
-__all__ = ["mirror"]
+__all__ = ["adopt", "mirror"]

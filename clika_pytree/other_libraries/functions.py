@@ -9,7 +9,49 @@ if TYPE_CHECKING:
 
     from clika_pytree.typing import Library
 
-__all__ = ["mirror"]
+    from .adoption import Adoption
+
+__all__ = ["adopt", "mirror"]
+
+
+def adopt(library: Library, *, namespace: str = "") -> Adoption:
+    """Make the classes nodes that another library registers: PyTorch, JAX or optree.
+
+    That goes for the classes it has, and for those that are registered with it later. They are taken apart by the
+    functions that the library has, and named in key paths as there. A registration here wins over an adopted one in the
+    same namespace; of several adopted libraries, the first one that has a class does.
+
+    Nothing is imported: a library that has not been imported is adopted when somebody imports it.
+
+    Args:
+        library: `"torch"`, `"jax"` or `"optree"`.
+        namespace: The namespace here in which they are nodes, `""` being the global one. Of optree, these are the
+            classes in its namespace of this name; PyTorch and JAX have none.
+
+    Returns:
+        What takes it back: an object with a method `end()`, which can be used in a `with` statement, too.
+
+    Raises:
+        PyTreeTypeError: (a `TypeError`) a name is not a str.
+        PyTreeValueError: (a `ValueError`) it is the name of no library that can be adopted.
+        RegistrationError: (a `ValueError`) this release of the library keeps its classes in another place.
+
+    Example:
+        >>> import jax
+        >>> from clika_pytree import pytree
+        >>> class Span:
+        ...     def __init__(self, start, end):
+        ...         self.start, self.end = start, end
+        >>> jax.tree_util.register_pytree_node(Span, lambda s: ((s.start, s.end), None), lambda _, ends: Span(*ends))
+        >>> with pytree.adopt("jax"):
+        ...     pytree.tree_leaves(Span(1, 2))
+        [1, 2]
+        >>> len(pytree.tree_leaves(Span(1, 2)))
+        1
+    """
+    from .adoption import adopted
+
+    return adopted("adopt()", library, namespace)
 
 
 def mirror(cls: type, libraries: Library | Iterable[Library], *, namespace: str = "") -> None:

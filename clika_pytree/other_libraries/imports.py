@@ -7,6 +7,7 @@ nothing, and it leaves the finding to the others: the loader they found runs the
 from __future__ import annotations
 
 import sys
+import warnings
 from _thread import RLock, get_ident
 
 from clika_pytree.typing import TYPE_CHECKING
@@ -71,6 +72,14 @@ def leave_when_idle() -> None:
         # The list is replaced, not changed: another thread may be half-way through it, and would pass a finder over.
         if not _waiting and sys.meta_path and finder in sys.meta_path:
             sys.meta_path = [other for other in sys.meta_path if other is not finder]
+
+
+def warn_within_import(message: str) -> None:
+    """Warn of what could not be done: an import has to come to its end, even where warnings are errors."""
+    try:
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    except RuntimeWarning:
+        sys.stderr.write(f"RuntimeWarning: {message}\n")
 
 
 class Finder:

@@ -7,7 +7,7 @@ from clika_pytree._native import PyTreeTypeError, RegistrationError, lookup
 from clika_pytree.registration import check_class, check_namespace, described
 from clika_pytree.typing import TYPE_CHECKING
 
-from .imports import is_imported, no_longer, when_imported
+from .imports import is_imported, no_longer, warn_within_import, when_imported
 from .libraries import library_named
 from .parts import Parts
 
@@ -85,7 +85,9 @@ class Task:
         try:
             self.library.tell(self.parts)
         except Exception as error:
-            warn(f"mirror() could not tell {self.library.title} of {self.parts.cls.__qualname__}: {error}")
+            warn_within_import(
+                f"mirror() could not tell {self.library.title} of {self.parts.cls.__qualname__}: {error}"
+            )
 
     def take_back(self) -> bool:
         """Whether it was still to be done."""
@@ -114,17 +116,6 @@ def forget(registration: Registration) -> None:
         if task.parts.registration is registration:
             task.take_back()
             no_longer(task.library.module, task)
-
-
-def warn(message: str) -> None:
-    """Warn from within an import, which has to come to its end even where warnings are errors."""
-    import sys
-    import warnings
-
-    try:
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
-    except RuntimeWarning:
-        sys.stderr.write(f"RuntimeWarning: {message}\n")
 
 
 registrations.on_unregister.append(forget)

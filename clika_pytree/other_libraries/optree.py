@@ -1,16 +1,17 @@
-"""Classes told to optree, in the namespace they have here."""
+"""Classes told to optree, and those it has, in the namespace of the same name."""
 
 from __future__ import annotations
 
 import sys
 
+from clika_pytree._native import MappingKey, Registration
 from clika_pytree.plain_values import exactly, is_key
 from clika_pytree.typing import TYPE_CHECKING
 
+from .parts import mark_adopted
+
 if TYPE_CHECKING:
     from typing import Any
-
-    from clika_pytree._native import Registration
 
     from .parts import Parts
 
@@ -72,3 +73,54 @@ def entry_class() -> Any:
             return made(entry, type, kind)
 
     return Entry
+
+
+def table() -> dict[Any, Any] | None:
+    """The dict that gets an entry when a class is registered, or None where there is none."""
+    return getattr(sys.modules[module], "_NODETYPE_REGISTRY", None)
+
+
+def entry_of(cls: type, namespace: str) -> Any:
+    """How optree registers a class, or None."""
+    registry: Any = sys.modules[module]
+    entry = registry.register_pytree_node.get(cls, namespace=namespace)
+    return entry if entry is not None and entry.type is cls and entry.namespace == namespace else None
+
+
+def adopted(cls: type, namespace: str, entry: Any) -> Registration:
+    """The same as a registration here."""
+    named = naming(cls, entry.path_entry_type)
+
+    def take(obj: Any) -> Any:
+        children, context, *rest = entry.flatten_func(obj)
+        children = tuple(children)
+        return children, context, named(rest[0] if rest else None, len(children))
+
+    def put(children: Any, context: Any) -> Any:
+        return entry.unflatten_func(context, children)
+
+    return Registration.function(cls, namespace, mark_adopted(take, title), put)
+
+
+def naming(cls: type, entry_type: Any) -> Any:
+    """What makes entries here of those of a class."""
+    accessors: Any = sys.modules["optree.accessors"]
+    finds_itself = entry_type is accessors.AutoEntry
+    is_sequence = issubclass(entry_type, accessors.SequenceEntry) or (finds_itself and is_a("Sequence", cls))
+    is_mapping = issubclass(entry_type, accessors.MappingEntry) or (finds_itself and is_a("Mapping", cls))
+
+    def named(entries: Any, count: int) -> Any:
+        if entries is None:
+            return range(count) if is_sequence else None
+        return [MappingKey(entry) for entry in entries] if is_mapping else entries
+
+    return named
+
+
+def is_a(name: str, cls: type) -> bool:
+    return issubclass(cls, getattr(sys.modules["collections.abc"], name))
+
+
+def class_named(name: str) -> type | None:
+    """The class that a name stands for in documents: optree has no such names."""
+    return None

@@ -5,7 +5,7 @@ They do what the engine does with the registration. Plain closures, so that PyTo
 
 from __future__ import annotations
 
-from clika_pytree._native import DataclassKey, Registration
+from clika_pytree._native import DataclassKey, GetAttrKey, Registration, SequenceKey
 from clika_pytree.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +40,28 @@ def mirrored(flatten: Any) -> Registration | None:
     """The registration here that a flatten function of another library comes from."""
     found: Registration | None = getattr(flatten, "mirrored", None)
     return found if isinstance(found, Registration) else None
+
+
+def mark_adopted(flatten: Any, title: str) -> Any:
+    """A flatten function for a registration here, which says of what library it is."""
+    flatten.adopted = title
+    return flatten
+
+
+def adopted_from(registration: Registration) -> str:
+    """The library that a registration was adopted from; empty for one of our own."""
+    found: Any = getattr(registration.flatten_fn, "adopted", "")
+    return found if isinstance(found, str) else ""
+
+
+def entry_of_name(name: Any) -> Any:
+    """The entry whose key is the attribute of this name."""
+    return name if isinstance(name, str) and name.isidentifier() else GetAttrKey(str(name))
+
+
+def entry_of_index(index: Any) -> Any:
+    """The entry whose key is this index."""
+    return index if index >= 0 else SequenceKey(index)
 
 
 def taking_apart(registration: Registration) -> Callable[[Any], Apart]:
