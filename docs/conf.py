@@ -7,8 +7,9 @@ same in the site as in a checkout. What is no page is copied, as a file to downl
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
+from pydoc import locate
+from types import ModuleType
 
 from sphinx.application import Sphinx
 
@@ -52,13 +53,13 @@ SECTIONS = {
     "Learning": ["tutorial", "concepts"],
     "How to": [
         *("howto/register", "howto/none_and_dicts", "howto/recompiled", "howto/store"),
-        *("howto/processes", "howto/clusters", "pytorch", "runtimes"),
+        *("howto/processes", "howto/clusters", "pytorch", "from_jax", "from_optree", "runtimes"),
     ],
     "Using it": ["rules", "compile", "files", "conversion", "jax", "torch", "mlx", "errors"],
     "Knowing it": ["performance", "design"],
     "Reference": [
         *("reference/trees", "reference/specs", "reference/registration", "reference/paths"),
-        *("reference/boundaries", "reference/runtimes", "reference/errors"),
+        *("reference/boundaries", "reference/runtimes", "reference/compat", "reference/errors"),
     ],
     "The project": ["index", "../bench/README", "../CONTRIBUTING", "../CHANGELOG"],
 }
@@ -79,11 +80,10 @@ def adapt(app: Sphinx, page: str, source: list[str]) -> None:
 
 def entries(block: re.Match[str]) -> str:
     """A block of public names, one in each line, becomes their docstrings in that order."""
-    module = import_module(block["module"])
-    lines = []
+    lines: list[str] = []
     for name in block["names"].split():
-        value = getattr(module, name)
-        kind = "function" if callable(value) else "data"
+        value = locate(f"{block['module']}.{name}")
+        kind = "function" if callable(value) else "module" if isinstance(value, ModuleType) else "data"
         if isinstance(value, type):
             kind = "exception" if issubclass(value, BaseException) else "class"
         lines += [f".. auto{kind}:: {block['module']}.{name}", "   :members:" if kind == "class" else "", ""]

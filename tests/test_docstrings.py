@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import inspect
 import re
 from typing import Any
@@ -33,6 +34,8 @@ def documented() -> dict[str, Any]:
     """Everything public that can carry a docstring: modules, functions, classes and the members of classes."""
     found: dict[str, Any] = {"clika_pytree": clika_pytree, "pytree": pytree}
     found |= {"boundary": boundary, "protocol": protocol}
+    for name in ("torch", "jax", "jax.tree", "optree"):
+        found[f"compat.{name}"] = importlib.import_module(f"clika_pytree.compat.{name}")
     for name in [*pytree.__all__, *BOUNDARIES, *boundary_classes]:
         value = boundary_classes.get(name) or getattr(clika_pytree, name)
         if name.isupper():  # a constant, whose docstring is that of int
@@ -53,6 +56,7 @@ def examples(name: str) -> doctest.DocTest:
 
 OBJECTS = documented()
 WITH_EXAMPLES = [name for name in OBJECTS if examples(name).examples]
+COMPAT = [name for name in OBJECTS if name.startswith("compat.")]
 PUBLIC = [*pytree.__all__, *BOUNDARIES]
 FUNCTIONS = [name for name in PUBLIC if callable(OBJECTS.get(name)) and not inspect.isclass(OBJECTS[name])]
 
@@ -64,7 +68,7 @@ def test_it_has_a_docstring(name: str) -> None:
     assert doc.strip()[0].isupper()
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "clika_pytree", "TreeSpec", "dict_insertion_ordered", "PyTree"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "clika_pytree", "TreeSpec", "dict_insertion_ordered", "PyTree", *COMPAT])
 def test_it_has_an_example(name: str) -> None:
     assert name in WITH_EXAMPLES
 
