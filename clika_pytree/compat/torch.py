@@ -1,4 +1,4 @@
-"""`torch.utils._pytree`, for code that was written for it: `import clika_pytree.compat.torch as pytree`.
+"""In the place of `torch.utils._pytree`: `import clika_pytree.compat.torch as pytree`.
 
 Beyond what `clika_pytree.pytree` has in common with that module: further trees of `tree_map` may go deeper than the
 first and have other kinds of dicts with their keys in another order, `unflatten_fn` gets a list, a field of a

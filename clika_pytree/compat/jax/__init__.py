@@ -1,4 +1,4 @@
-"""`jax.tree_util`, for code that was written for it: `import clika_pytree.compat.jax as tree_util`.
+"""In the place of `jax.tree_util`: `import clika_pytree.compat.jax as tree_util`.
 
 None is a node without children, dicts flatten by sorted key, `unflatten` functions take the context first, further
 trees of `tree_map` may go deeper than the first. JAX is not imported, and knows nothing of what is registered here.

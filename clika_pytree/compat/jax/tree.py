@@ -1,4 +1,4 @@
-"""`jax.tree`, for code that was written for it: `from clika_pytree.compat.jax import tree`.
+"""In the place of `jax.tree`: `from clika_pytree.compat.jax import tree`.
 
 The functions of `clika_pytree.compat.jax` under their short names.
 

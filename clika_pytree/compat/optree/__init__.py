@@ -1,4 +1,4 @@
-"""optree, for code that was written for it: `import clika_pytree.compat.optree as optree`.
+"""In the place of optree: `import clika_pytree.compat.optree as optree`.
 
 None is a node without children unless `none_is_leaf=True`, dicts flatten by sorted key, `unflatten` functions take the
 metadata first, further trees of `tree_map` may go deeper than the first, and may have other kinds of dicts. optree is
