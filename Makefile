@@ -18,8 +18,8 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch test-clusters asan \
-	valgrind sanitize hooks numpy-functions memory-growth fuzz fuzz-guided differential lint docs bench \
+.PHONY: help demo test test-rust test-python test-interpreters test-checked test-real test-torch torch test-clusters \
+	asan valgrind sanitize hooks numpy-functions memory-growth fuzz fuzz-guided differential lint docs bench \
 	bench-instructions limits wheel test-wheel clean check-machine check-lint FORCE
 
 # ---- what the machine has -------------------------------------------------------------------------------------------
@@ -134,9 +134,14 @@ test-real: $(VENV)/installed $(VENV)/with-test
 	@$(VENV)/bin/pytest -m real $(ARGS)
 
 ## test-torch          what needs PyTorch, a few GB from PyPI once: its runtime, programs, conversions, files, examples
-test-torch: $(VENV)/installed $(VENV)/with-test $(VENV)/with-torch
-	@$(VENV)/bin/pytest -rs tests/test_beside_pytorch.py tests/test_conversion_torch.py tests/test_runtime_torch*.py \
-	    tests/test_mirror.py tests/test_adopt*.py tests/test_guard_table.py tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
+test-torch: $(VENV)/installed $(VENV)/with-test-torch
+	@$(VENV)/bin/pytest -rs $(PARALLEL) -k torch tests/test_beside_pytorch.py \
+	    tests/test_conversion_torch.py tests/test_mirror.py tests/test_adopt*.py tests/test_runtime_torch*.py \
+	    tests/test_guard_table.py tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
+
+# The download alone, which needs no wheel: .ci/run begins with it.
+torch: $(VENV)/interpreter
+	@$(PIP) install torch tensordict transformers
 
 ## test-clusters       the page about Dask and Ray, with both of them from PyPI
 test-clusters: $(VENV)/installed $(VENV)/with-core $(VENV)/with-clusters
