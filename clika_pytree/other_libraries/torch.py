@@ -36,11 +36,12 @@ def is_registered(cls: type, namespace: str) -> bool:
 
 def refusal(registration: Registration) -> str:
     """Why a class that is not registered there can't be."""
-    if is_namedtuple_class(registration.cls):
+    cls: Any = registration.cls
+    if is_namedtuple_class(cls):
         return "PyTorch makes plain namedtuples of all namedtuple classes, registered or not"
     name = registration.serialized_type_name
     names: dict[Any, Any] = getattr(sys.modules.get(module), "SERIALIZED_TYPE_TO_PYTHON_TYPE", {})
-    if name is not None and names.get(name, registration.cls) is not registration.cls:
+    if name is not None and names.get(name, cls) is not cls:
         return f"another class has the serialized_type_name {described(name)} there; choose another"
     return ""
 

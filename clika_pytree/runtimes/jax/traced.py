@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.runtimes.protocol import TensorSpec
+from clika_pytree.runtimes.traced import NamedGraph, names_of_results, split
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, short_name
+from clika_pytree.wording import class_of, short_name
 
 from .host import describe
 from .library import jax
@@ -18,23 +19,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clika_pytree.runtimes.protocol import FlatFn
+    from clika_pytree.runtimes.traced import Constant
 
 __all__: list[str] = []
 
 
-class Constant:
-    """A result that is no array."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class TracedGraph:
+class TracedGraph(NamedGraph):
     """A graph of JAX for `trace`.
 
     Attributes:
         exported: What JAX exported.
-        results: For each result, the number of what the export computes, or a constant.
     """
 
     def __init__(
@@ -45,16 +39,13 @@ class TracedGraph:
         results: Sequence[int | Constant],
         program: str,
     ) -> None:
-        self.exported, self.results, self.program = exported, [*results], program
-        self.inputs: Sequence[str] = [*inputs]
-        self.outputs: Sequence[str] = [*outputs]
+        super().__init__(inputs, outputs, results)
+        self.exported, self.program = exported, program
         self._call = jax.jit(exported.call)
 
     def run(self, tensors: Sequence[Any], /) -> list[Any]:
         """The results for these arrays."""
-        if len(tensors) != len(self.inputs):
-            takes = f"the graph takes {len(self.inputs)} arrays ({', '.join(self.inputs)})"
-            raise PyTreeTypeError(f"{takes}, got {len(tensors)}")
+        self.check_count(tensors)
         try:
             computed = self._call([*tensors])
         except Exception as error:
@@ -62,7 +53,7 @@ class TracedGraph:
             if refused is None:
                 raise
             raise refused from error
-        return [one.value if isinstance(one, Constant) else computed[one] for one in self.results]
+        return self.with_constants(computed)
 
     def refusal(self, tensors: Sequence[Any]) -> PyTreeTypeError | PyTreeValueError | None:
         """Why arrays are none that the graph was traced for."""
@@ -92,11 +83,8 @@ class TracedGraph:
 
     def text(self) -> str:
         """Its name for each input and result, then the program as JAX prints it."""
-        given = (
-            f"{name}: {TensorSpec(str(aval.dtype), aval.shape)}"
-            for name, aval in zip(self.inputs, self.exported.in_avals, strict=True)
-        )
-        return f"({', '.join(given)}) -> ({', '.join(self.outputs)})\n{self.program}"
+        specs = [TensorSpec(str(aval.dtype), aval.shape) for aval in self.exported.in_avals]
+        return f"{self.signature(specs)}\n{self.program}"
 
     def save(self, path: str | PathLike[str], /) -> None:
         """Write it to a file, which `files.load` reads."""
@@ -115,19 +103,12 @@ def trace(
     """Trace a function for arrays like these: for all sizes of first axes where that can be, else for these sizes."""
     places: list[int | Constant] = []
 
-    def split(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-        places.clear()
-        outputs: list[Any] = []
-        for result in results:
-            if id(class_of(result)) in PLAIN:
-                places.append(Constant(result))
-            else:
-                places.append(len(outputs))
-                outputs.append(result)
-        return outputs
+    def finish(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+        places[:], computed = split(results)
+        return computed
 
     for stand_in in stand_ins:
         describe(stand_in)
-    exported, jaxpr = exported_for(staged(flat_fn, input_names, split), stand_ins)
-    names = output_names or [f"result[{index}]" for index in range(len(places))]
+    exported, jaxpr = exported_for(staged(flat_fn, input_names, finish), stand_ins)
+    names = names_of_results(output_names, len(places))
     return TracedGraph(exported, input_names, names, places, str(jaxpr))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 
-from clika_pytree._native import PyTreeTypeError
 from clika_pytree.runtimes.protocol import TensorGuards, TensorSpec
+from clika_pytree.runtimes.traced import NamedGraph, names_of_results, split
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of
 
 from .host import as_array, describe
 from .library import DTYPES, Array, dtype_name, mx
@@ -20,24 +19,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clika_pytree.runtimes.protocol import FlatFn
+    from clika_pytree.runtimes.traced import Constant
 
 __all__: list[str] = []
 
 
-class Constant:
-    """A result that is no array."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class TracedGraph:
+class TracedGraph(NamedGraph):
     """A graph of MLX for `trace`, for the sizes that it was traced for.
 
     Attributes:
         exported: The bytes that MLX exported.
         specs: What its inputs must be.
-        results: For each result, the number of what the export computes, or a constant.
     """
 
     def __init__(
@@ -49,26 +41,22 @@ class TracedGraph:
         results: Sequence[int | Constant],
         program: str,
     ) -> None:
-        self.exported, self.specs, self.results, self.program = exported, [*specs], [*results], program
-        self.inputs: Sequence[str] = [*inputs]
-        self.outputs: Sequence[str] = [*outputs]
+        super().__init__(inputs, outputs, results)
+        self.exported, self.specs, self.program = exported, [*specs], program
         self._call: Any = imported(exported)
         self._guards = TensorGuards([mx.zeros(spec.shape, DTYPES[spec.dtype]) for spec in specs])
 
     def run(self, tensors: Sequence[Any], /) -> list[Any]:
         """The results for these arrays."""
-        if len(tensors) != len(self.inputs):
-            takes = f"the graph takes {len(self.inputs)} arrays ({', '.join(self.inputs)})"
-            raise PyTreeTypeError(f"{takes}, got {len(tensors)}")
+        self.check_count(tensors)
         arrays = [as_array(tensor) for tensor in tensors]
         self._guards.check(arrays, self.inputs)
         computed = self._call(*arrays)
-        return [one.value if isinstance(one, Constant) else computed[one] for one in self.results]
+        return self.with_constants(computed)
 
     def text(self) -> str:
         """Its name for each input and result, then a line for each step, with MLX's names."""
-        given = (f"{name}: {spec}" for name, spec in zip(self.inputs, self.specs, strict=True))
-        return f"({', '.join(given)}) -> ({', '.join(self.outputs)})\n{self.program}"
+        return f"{self.signature(self.specs)}\n{self.program}"
 
     def save(self, path: str | PathLike[str], /) -> None:
         """Write it to a file, which `files.load` reads."""
@@ -83,23 +71,16 @@ def trace(
     """Trace a function for arrays like these."""
     places: list[int | Constant] = []
 
-    def split(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-        places.clear()
-        outputs: list[Any] = []
-        for result in results:
-            if id(class_of(result)) in PLAIN:
-                places.append(Constant(result))
-            else:
-                places.append(len(outputs))
-                outputs.append(as_array(result))
-        return outputs
+    def finish(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+        places[:], computed = split(results)
+        return [as_array(result) for result in computed]
 
     specs = [describe(stand_in) for stand_in in stand_ins]
     arrays = [
         stand_in if isinstance(stand_in, Array) else mx.zeros(spec.shape, DTYPES[spec.dtype])
         for stand_in, spec in zip(stand_ins, specs, strict=True)
     ]
-    function = staged(flat_fn, split)
+    function = staged(flat_fn, finish)
     with tempfile.TemporaryDirectory() as folder:
         place = os.path.join(folder, "graph.mlxfn")
         mx.export_function(place, flat(function), *arrays)
@@ -109,7 +90,7 @@ def trace(
     call = imported(exported)
     steps: list[Any] = []
     mx.export_function(steps.append, flat(lambda arrays: [*call(*arrays)]), *arrays)
-    names = output_names or [f"result[{index}]" for index in range(len(places))]
+    names = names_of_results(output_names, len(places))
     return TracedGraph(exported, specs, input_names, names, places, program_text(steps))
 
 

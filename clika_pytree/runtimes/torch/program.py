@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from clika_pytree.runtimes.free_sizes import Free
     from clika_pytree.runtimes.protocol import FlatFn
-
-    from .results import Recipe
+    from clika_pytree.runtimes.results import Recipe
 
 __all__: list[str] = []
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import types
 
 from clika_pytree.runtimes.protocol import RecordingError
+from clika_pytree.runtimes.results import Recipe
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, shorten
 
 from .library import NoElements, Traced, is_real, overrides, torch
 from .modules import Places, lent
 from .refusals import user_line
-from .results import Recipe
+from .results import is_computed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -205,7 +206,7 @@ class Recording:
         if is_first:
             if self.missing:
                 raise Again
-            self.recipes.append(Recipe(results, tensors))
+            self.recipes.append(Recipe(results, tensors, is_computed))
             self.lines = seen.lines
         return self.recipes[-1].computed(results)
 

@@ -9,8 +9,9 @@ import re
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.runtimes import archives
 from clika_pytree.runtimes.protocol import TensorSpec
+from clika_pytree.runtimes.traced import NamedGraph, names_of_results, split
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, short_name
+from clika_pytree.wording import class_of, short_name
 
 from .host import describe, dtype_named, name_of
 from .library import NEEDS_VALUE, Module, Tensor, torch
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clika_pytree.runtimes.protocol import FlatFn
+    from clika_pytree.runtimes.traced import Constant
 
 __all__: list[str] = []
 
@@ -31,21 +33,15 @@ EXTRA = "clika_pytree.json"
 NO_NAME = re.compile(r"\W|^(?=\d)")
 
 
-class Constant:
-    """A result that is no tensor."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-class TracedGraph:
+class TracedGraph(NamedGraph):
     """A graph of PyTorch for `trace`.
 
     Attributes:
         exported: What PyTorch exported.
         asked: What each input must be; a size that may be any is a `*`.
-        results: For each result, the number of what the export computes, or a constant.
     """
+
+    tensors = "tensors"
 
     def __init__(
         self,
@@ -55,16 +51,13 @@ class TracedGraph:
         asked: Sequence[TensorSpec],
         results: Sequence[int | Constant],
     ) -> None:
-        self.exported, self.asked, self.results = exported, [*asked], [*results]
-        self.inputs: Sequence[str] = [*inputs]
-        self.outputs: Sequence[str] = [*outputs]
+        super().__init__(inputs, outputs, results)
+        self.exported, self.asked = exported, [*asked]
         self._call: Callable[..., Any] = exported.module()
 
     def run(self, tensors: Sequence[Any], /) -> list[Any]:
         """The results for these tensors."""
-        if len(tensors) != len(self.inputs):
-            takes = f"the graph takes {len(self.inputs)} tensors ({', '.join(self.inputs)})"
-            raise PyTreeTypeError(f"{takes}, got {len(tensors)}")
+        self.check_count(tensors)
         # Of another dtype PyTorch would compute something, and of a number it would not say which it was.
         refused = self.refusal(tensors)
         if refused is not None:
@@ -80,7 +73,7 @@ class TracedGraph:
                 f"the graph was traced for other sizes ({str(error).partition(': ')[2]}); trace the function again for "
                 "such"
             ) from error
-        return [one.value if isinstance(one, Constant) else computed[one] for one in self.results]
+        return self.with_constants(computed)
 
     def refusal(self, tensors: Sequence[Any]) -> PyTreeTypeError | PyTreeValueError | None:
         """Why tensors are none that the graph was traced for."""
@@ -98,9 +91,8 @@ class TracedGraph:
 
     def text(self) -> str:
         """Its name for each input and result, then the program as PyTorch prints it."""
-        given = (f"{name}: {asked}" for name, asked in zip(self.inputs, self.asked, strict=True))
         program = self.exported.graph_module.print_readable(print_output=False)
-        return f"({', '.join(given)}) -> ({', '.join(self.outputs)})\n{program}"
+        return f"{self.signature(self.asked)}\n{program}"
 
     def save(self, path: str | PathLike[str], /) -> None:
         """Write it to a file, which `torch.export.load` reads."""
@@ -134,16 +126,11 @@ def trace(
             given[place] = resized(given[place], size)
     places: list[int | Constant] = []
 
-    def split(tensors: list[Any]) -> tuple[Any, ...]:
-        places.clear()
-        outputs: list[Any] = []
-        for result in flat_fn(tensors):
-            is_constant = id(class_of(result)) in PLAIN
-            places.append(Constant(result) if is_constant else len(outputs))
-            outputs += [] if is_constant else [result]
-        return tuple(outputs)
+    def function(tensors: list[Any]) -> tuple[Any, ...]:
+        places[:], computed = split(flat_fn(tensors))
+        return tuple(computed)
 
-    module = wrapper(split, input_names, modules_around(flat_fn))
+    module = wrapper(function, input_names, modules_around(flat_fn))
     names = [*module.names]
     try:
         exported = torch.export.export(
@@ -152,7 +139,7 @@ def trace(
     except NEEDS_VALUE as error:
         ours = translated(getattr(flat_fn, "__name__", "f"), error, (), user_line(error))
         raise (ours or error) from error
-    outputs = output_names or [f"result[{index}]" for index in range(len(places))]
+    outputs = names_of_results(output_names, len(places))
     return TracedGraph(exported, input_names, outputs, [*map(asked_of, user_inputs(exported))], places)
 
 
