@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, Registration, RegistrationError, register, unregister
+from .columns import one_line
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -286,4 +287,4 @@ def with_article(noun: str) -> str:
 def class_name(cls: Any) -> str:
     """The qualified name of a class, whatever its metaclass says."""
     name: str = type.__dict__["__qualname__"].__get__(cls)
-    return name
+    return one_line(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._native import MappingKey
+from .columns import cut, cut_middle
 from .registration import described, with_article
 from .typing import TYPE_CHECKING
 
@@ -25,24 +25,12 @@ FUNCTIONS = tuple(map(id, (type(lambda: None), type(len), type(str.upper))))
 
 def shorten(text: str, length: int = LONGEST_TEXT) -> str:
     """Text cut to what a message quotes, on one line."""
-    return one_line(text if len(text) <= length else text[: length - 1] + "…")
+    return cut(text, length)
 
 
 def shorten_middle(text: str, length: int = LONGEST_TEXT) -> str:
     """Text of which both ends say something, such as a name in many parts."""
-    if len(text) > length:
-        end = length // 3
-        text = f"{text[: length - 1 - end]}…{text[-end:]}"
-    return one_line(text)
-
-
-def one_line(text: str) -> str:
-    """Text that can be printed everywhere: control characters and lone surrogates are written as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else " " if char == "\n" else str(MappingKey(char))[2:-2] for char in text
-    )
+    return cut_middle(text, length)
 
 
 def how_many(name: str, count: int) -> str:
@@ -152,10 +140,13 @@ def array_text(value: Any, shape: tuple[int | str, ...], dtype: str) -> str:
     return f"{name} {dtype}[{', '.join(map(str, shape))}]"
 
 
-def array_facts(value: Any) -> tuple[tuple[int | str, ...], str] | None:
+def array_facts(
+    value: Any, known: dict[int, tuple[Any, str]] | None = None
+) -> tuple[tuple[int | str, ...], str] | None:
     """Shape and dtype of a tensor of any library, by the attributes they all have; None for everything else.
 
-    A size that is no number, as compilers have them, is given as its text.
+    A size that is no number, as compilers have them, is given as its text. In `known` are the dtypes seen before, by
+    identity, for who asks about many tensors: numpy takes its time to write one.
     """
     if issubclass(class_of(value), type):
         return None
@@ -164,8 +155,13 @@ def array_facts(value: Any) -> tuple[tuple[int | str, ...], str] | None:
         if not issubclass(class_of(shape), (tuple, list)) or dtype is None or len(shape) > LONGEST_SHAPE:
             return None
         sizes = tuple(size if type(size) is int else shorten(str(size)) for size in shape)
+        if known is not None and id(dtype) in known:
+            return sizes, known[id(dtype)][1]
         # torch and mlx write `torch.float32`, `mlx.core.float32`.
-        return sizes, shorten(str(dtype).removeprefix("torch.").removeprefix("mlx.core."))
+        text = shorten(str(dtype).removeprefix("torch.").removeprefix("mlx.core."))
+        if known is not None:
+            known[id(dtype)] = dtype, text
+        return sizes, text
     except Exception:
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from clika_pytree.columns import columns
 from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
@@ -45,7 +46,7 @@ class Change(NamedTuple):
         was = WORDS.get(self.kind, ": was ")
         room = WIDTH - 2 - len(was) - len(", now ")
         where = shorten_middle(self.path or "the call", room - LEAST_VALUES)
-        room -= len(where)
+        room -= columns(where)
         if self.old is None:
             return f"{where}: new, {shorten(self.new or '', room)}"
         if self.new is None:
@@ -53,9 +54,9 @@ class Change(NamedTuple):
         old, new = self.old, self.new
         if old == new:  # as far as their texts tell
             return f"{where}: was {shorten(old, room)}, now another"
-        if len(old) + len(new) > room:  # the shorter one leaves its room to the other
-            old = shorten(old, max(room // 2, room - len(new)))
-            new = shorten(new, max(room // 2, room - len(old)))
+        if columns(old) + columns(new) > room:  # the shorter one leaves its room to the other
+            old = shorten(old, max(room // 2, room - columns(new)))
+            new = shorten(new, max(room // 2, room - columns(old)))
             if old == new:  # cut where they are still alike
                 old, new = (shorten_middle(text, room // 2) for text in (self.old, self.new))
         return f"{where}{was}{old}, now {new}"

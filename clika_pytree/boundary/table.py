@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from clika_pytree.columns import columns
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 
@@ -128,7 +129,7 @@ def wrapped(texts: list[str], width: int) -> list[str]:
     for number, text in enumerate(texts):
         text = shorten(text, width - 1)
         text = text if number == len(texts) - 1 else f"{text}, "
-        if lines[-1] and len(lines[-1]) + len(text.rstrip()) > width:
+        if lines[-1] and columns(lines[-1]) + columns(text.rstrip()) > width:
             lines.append("")
         lines[-1] += text
     return [line.rstrip() for line in lines]

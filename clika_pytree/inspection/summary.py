@@ -84,6 +84,7 @@ class Survey:
     def __init__(self, tree: FlatTree) -> None:
         self.tree, self.totals = tree, Totals()
         self.numbers: dict[Any, int] = {}
+        self.dtypes: dict[int, tuple[Any, str]] = {}
         self.leaves: dict[int, Leaf] = {}
         # Of containers: one that looks so, what its children look like, and how many rows they are.
         self.nodes: dict[int, tuple[int, list[Group], int]] = {}
@@ -141,7 +142,7 @@ class Survey:
 
     def facts_of(self, leaf: Any) -> Leaf:
         name = short_name(class_of(leaf))
-        facts = None if id(class_of(leaf)) in PLAIN else array_facts(leaf)
+        facts = None if id(class_of(leaf)) in PLAIN else array_facts(leaf, self.dtypes)
         if facts is None:
             return name, None, None, None
         shape, dtype = facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clika_pytree.columns import columns, cut_middle, to_the_left, to_the_right
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = ("path", "leaves", "type", "shape", "dtype", "bytes")
 TO_THE_RIGHT = ("leaves", "bytes")
 WIDTH = 80
+SHORTEST_PATH = 24
 
 
 class SummaryRow:
@@ -72,7 +74,7 @@ class TreeSummary:
 
     Where the lines would be longer than 80 characters, a path is written without the keys that it shares with the line
     above it, two columns for each, the type is left out where it is the same in all lines, and the first keys of a path
-    that is still too long have a line of their own.
+    that is still too long have a line of their own. Of a key that is longer than that the middle is left out.
 
     Attributes:
         rows: The lines of the table.
@@ -122,20 +124,24 @@ class TreeSummary:
         if too_wide(aligned(cells)) and len(types) == 1:
             cells = [(*line[:2], *line[3:]) for line in cells]
             note = [f"the type is {types.pop()} in every line"]
-        if too_wide(aligned(cells)):
-            rest = max(map(len, aligned([line[1:] for line in cells])))
-            cells = self._with_paths(cells, WIDTH - rest - 2)
         lines = aligned(cells)
-        if too_wide(lines):
-            lines = aligned(cells, gap=" ")
+        for gap, is_cut in (("  ", False), (" ", False), ("  ", True)):
+            if too_wide(lines):
+                rest = max(map(columns, aligned([line[1:] for line in cells], gap)))
+                room = max(WIDTH - rest - len(gap), SHORTEST_PATH)
+                lines = aligned(self._with_paths(cells, room, is_cut), gap)
         return "\n".join([*lines, *self._totals(), *note])
 
-    def _with_paths(self, cells: list[tuple[str, ...]], room: int | None = None) -> list[tuple[str, ...]]:
+    def _with_paths(
+        self, cells: list[tuple[str, ...]], room: int | None = None, is_cut: bool = False
+    ) -> list[tuple[str, ...]]:
         """The table with paths that begin below those above them; what is broken off of one is a line of one cell."""
         head, *lines = cells
         found = [head]
         for row, above, line in zip(self.rows, (None, *self.rows), lines, strict=False):
             *begun, path = row.indented(above, room)
+            if is_cut and room is not None:
+                begun, path = [cut_middle(text, WIDTH) for text in begun], cut_middle(path, room)
             found += [*((text,) for text in begun), (path, *line[1:])]
         return found
 
@@ -144,9 +150,11 @@ class TreeSummary:
 
         def line(texts: Sequence[str], tag: str) -> str:
             sides = ("right" if name in TO_THE_RIGHT else "left" for name in COLUMNS)
+            # Only paths are broken, wherever there is no more room.
+            breaks = ("overflow-wrap:anywhere" if name == "path" else "white-space:nowrap" for name in COLUMNS)
             cells = (
-                f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
-                for text, side in zip(texts, sides, strict=False)
+                f'<{tag} style="text-align:{side};{way}">{escape(text)}</{tag}>'
+                for text, side, way in zip(texts, sides, breaks, strict=False)
             )
             return f"<tr>{''.join(cells)}</tr>"
 
@@ -179,22 +187,22 @@ class Totals:
 
 
 def too_wide(lines: Sequence[str]) -> bool:
-    return max(map(len, lines)) > WIDTH
+    return max(map(columns, lines)) > WIDTH
 
 
 def broken(shared: int, keys: tuple[str, ...], room: int | None) -> list[str]:
     """The keys below so many others as one text, or as several: the last is no longer than there is room, if it can."""
     for first in range(len(keys)):
         text = "  " * (shared + first) + "".join(keys[first:])
-        if room is None or len(text) <= room or first == len(keys) - 1:
+        if room is None or columns(text) <= room or first == len(keys) - 1:
             return [*broken(shared, keys[:first], WIDTH), text]
     return []
 
 
 def aligned(cells: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
     """The lines of a table whose first line has the names of the columns. A line of one cell takes all the room."""
-    sides = [str.rjust if name in TO_THE_RIGHT else str.ljust for name in cells[0]]
-    widths = [max(map(len, column)) for column in zip(*(line for line in cells if len(line) > 1), strict=True)]
+    sides = [to_the_right if name in TO_THE_RIGHT else to_the_left for name in cells[0]]
+    widths = [max(map(columns, column)) for column in zip(*(line for line in cells if len(line) > 1), strict=True)]
     return [
         gap.join(side(text, width) for text, width, side in zip(line, widths, sides, strict=False)).rstrip()
         for line in cells

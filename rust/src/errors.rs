@@ -6,6 +6,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
+mod printable;
+
+pub(crate) use printable::{LONGEST_ESCAPE, printable, write_code};
+
 /// The longest value that a message quotes, in characters.
 pub(crate) const LONGEST_VALUE: usize = 80;
 /// How many keys of a long path a message shows at each end.
@@ -206,12 +210,15 @@ impl KeyPath {
     }
 }
 
-/// Cuts text to the length that a message quotes.
+/// Cuts text to the length that a message quotes, on one line.
 pub(crate) fn shorten(text: &str) -> String {
-    if text.chars().count() <= LONGEST_VALUE {
-        return text.to_owned();
+    let start: String =
+        text.chars().take(LONGEST_VALUE + 1).map(|char| if char == '\n' { ' ' } else { char }).collect();
+    let shown = printable(&start);
+    if shown.chars().count() <= LONGEST_VALUE {
+        return shown;
     }
-    text.chars().take(LONGEST_VALUE - 1).chain(['…']).collect()
+    shown.chars().take(LONGEST_VALUE - 1).chain(['…']).collect()
 }
 
 /// What a message says of a value: its repr where that is short and safe to ask for, else its class.
@@ -229,7 +236,7 @@ pub(crate) fn quote(value: &Bound<'_, PyAny>) -> String {
 
 /// The bare name of a class.
 pub(crate) fn class_name(cls: &Bound<'_, PyType>) -> String {
-    cls.name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+    cls.name().map_or_else(|_| "object".to_owned(), |name| printable(&name.to_string_lossy()))
 }
 
 /// `1 leaf`, `2 leaves`.

@@ -61,7 +61,7 @@ def filled(shape: tuple[int, ...], number: float, dtype: str) -> Any:
     if count > most:
         return np.full(shape, number, kind)
     key = (repr(number), dtype)
-    kept = _filled.get(key)
+    kept: Any = _filled.get(key)
     if kept is None:
         if len(_filled) >= MOST_FILLED:
             _filled.clear()

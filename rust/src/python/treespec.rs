@@ -11,11 +11,14 @@ use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use crate::errors::{add_note, counted, quote, text_of, type_error};
 use crate::ffi::{RefVec, int_of, list_from, list_of, native, pair, tuple_of};
-use crate::limits::{CALL, Interrupts, Nested};
+use crate::limits::{self, CALL, Interrupts, Nested};
 use crate::spec::{Graph, TreeSpec, Where, wrong_result};
 use crate::structure::Kind;
 use crate::values;
 use crate::walk::{self, Rules};
+
+/// The characters of a repr that `IPython` shows: some 25 lines.
+const LONGEST_SHOWN: usize = 2000;
 
 fn spec_argument<'a, 'py>(argument: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, TreeSpec>> {
     argument
@@ -389,6 +392,22 @@ impl TreeSpec {
     /// Its form for notebooks, of a bounded size.
     fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         text_of(py, &self.0.html(py)?)
+    }
+
+    /// What `IPython` shows where it shows text: a long repr is cut, as a notebook keeps what it shows.
+    fn _repr_pretty_(&self, printer: &Bound<'_, PyAny>, _cycle: bool) -> PyResult<()> {
+        let py = printer.py();
+        let text = self.0.repr(py)?;
+        let shown = match text.char_indices().nth(LONGEST_SHOWN) {
+            Some((end, _)) => {
+                let leaves = counted(self.0.num_leaves, "leaf", "leaves");
+                limits::joined(&[&text[..end], "… (", &leaves, "; print() shows all)"])?
+            }
+            None => text,
+        };
+        let arguments = tuple_of(py, std::iter::once(text_of(py, &shown)?.into_any()))?;
+        printer.getattr(intern!(py, "text"))?.call1(arguments)?;
+        Ok(())
     }
 
     /// Its own memory, without that of the objects it refers to.

@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::errors::text_of;
+use crate::errors::{printable, text_of};
 use crate::ffi::{self, Link};
 use crate::limits::all_of;
 use crate::structure::{Kind, Mixer};
@@ -66,7 +66,7 @@ impl Registration {
 
     /// The name of the class, for messages.
     pub(crate) fn class_name(&self, py: Python<'_>) -> String {
-        self.cls.bind(py).name().map_or_else(|_| "a class".to_owned(), |name| name.to_string())
+        self.cls.bind(py).name().map_or_else(|_| "a class".to_owned(), |name| printable(&name.to_string_lossy()))
     }
 
     /// The part of it that a structure's hash covers: class and namespace.

@@ -6,7 +6,7 @@ use pyo3::types::PyString;
 
 use super::entries::key_text;
 use super::{Graph, node_name};
-use crate::errors::{counted, shorten, show};
+use crate::errors::{counted, printable, shorten, show};
 use crate::limits::{Grow, Interrupts, write};
 use crate::structure::Kind;
 
@@ -14,10 +14,12 @@ use crate::structure::Kind;
 const MOST_LINES: usize = 500;
 const DEEPEST: usize = 50;
 const MOST_KEYS: usize = 12;
-/// How many levels are open at first.
+/// How many levels are open at first, in the first lines of the page.
 const OPEN_LEVELS: usize = 3;
-/// So many siblings in a row that are alike are one line.
+const OPEN_LINES: usize = 40;
+/// So many siblings in a row that are alike are one line; names say something, so they are left out later than places.
 const SHORTEST_RUN: usize = 3;
+const SHORTEST_RUN_OF_NAMES: usize = 11;
 
 /// A container whose children are being written: its node, the next child's node, and that child's place.
 struct Open {
@@ -79,10 +81,16 @@ impl Page<'_> {
             return Ok(None);
         }
         let alike = self.how_many_alike(py, parent)?;
-        let count = if alike >= SHORTEST_RUN { alike } else { 1 };
+        let shortest = if is_sequence(nodes[parent.node].kind) { SHORTEST_RUN } else { SHORTEST_RUN_OF_NAMES };
+        let count = if alike >= shortest { alike } else { 1 };
         parent.next += count * node.span as usize;
         parent.child += count;
-        let label = self.labels(py, parent.node, first, count);
+        let label = if count == 1 || is_sequence(nodes[parent.node].kind) {
+            self.labels(py, parent.node, first, count)
+        } else {
+            let ends = [first, first + count - 1].map(|child| self.labels(py, parent.node, child, 1));
+            format!("{} ({count} alike)", ends.join(" … "))
+        };
         let what = self.what(py, index)?;
         if node.arity == 0 || depth >= DEEPEST {
             self.line(&label, &format!("{what}{}", if node.arity == 0 { "" } else { " …" }))?;
@@ -92,12 +100,9 @@ impl Page<'_> {
         Ok(Some(index))
     }
 
-    /// How many children of a list, tuple or deque, from the next one on, have one structure.
+    /// How many children, from the next one on, have one structure.
     fn how_many_alike(&mut self, py: Python<'_>, parent: &Open) -> PyResult<usize> {
         let nodes = &self.graph.nodes;
-        if !is_sequence(nodes[parent.node].kind) {
-            return Ok(1);
-        }
         let (end, span) = (parent.node + nodes[parent.node].span as usize, nodes[parent.next].span as usize);
         let mut count = 1;
         while parent.next + count * span < end && self.is_alike(py, parent.next, parent.next + count * span)? {
@@ -168,7 +173,7 @@ impl Page<'_> {
 
     fn heading(&mut self, depth: usize, label: &str, what: &str) -> PyResult<()> {
         self.lines += 1;
-        let open = if depth < OPEN_LEVELS { " open" } else { "" };
+        let open = if depth < OPEN_LEVELS && self.lines <= OPEN_LINES { " open" } else { "" };
         write(
             &mut self.text,
             &format!(
@@ -186,7 +191,7 @@ fn is_sequence(kind: Kind) -> bool {
 
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for char in text.chars() {
+    for char in printable(text).chars() {
         match char {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),

@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::{Graph, Place, entry_of};
-use crate::errors::{no_memory, shorten};
+use crate::errors::{no_memory, printable, shorten};
 use crate::limits::{Grow, Interrupts, write};
 use crate::registry::Registration;
 use crate::structure::{Kind, Node};
@@ -218,7 +218,7 @@ impl Graph {
         let Some(first) = self.slot(py, node, 0) else { return Ok(String::new()) };
         match first.cast::<Registration>() {
             Ok(registration) => Ok(registration.get().class_name(py)),
-            Err(_) => Ok(first.getattr(intern!(py, "__name__"))?.str()?.to_string_lossy().into_owned()),
+            Err(_) => Ok(printable(&first.getattr(intern!(py, "__name__"))?.str()?.to_string_lossy())),
         }
     }
 

@@ -8,7 +8,7 @@ use pyo3::types::{
     PyString, PyTuple, PyType,
 };
 
-use crate::errors::left_out;
+use crate::errors::{left_out, printable};
 use crate::ffi;
 use crate::limits::{Grow, all_of, gathered, gathered_from};
 
@@ -45,7 +45,7 @@ impl Unusable {
 /// The class of an object, with its module where that says more: `numpy.ndarray`, `list`.
 pub(crate) fn class_name(value: &Bound<'_, PyAny>) -> String {
     let cls = value.get_type();
-    cls.fully_qualified_name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
+    cls.fully_qualified_name().map_or_else(|_| "object".to_owned(), |name| printable(&name.to_string_lossy()))
 }
 
 /// How a value is compared and hashed.
