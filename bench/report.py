@@ -17,6 +17,11 @@ FILES = {"save", "save_synced", "load"}
 STEEPEST, STEEPEST_BESIDE_FLOOR = 1.5, 0.2
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+README = Path(__file__).parents[1] / "README.md"
+IN_README = [
+    *(("flatten", "gpt12"), ("unflatten", "gpt12"), ("map", "gpt12"), ("with_path", "gpt12"), ("equal", "gpt12")),
+    *(("flatten", "leaf"), ("flatten", "deep100"), ("flatten", "dataclasses100")),
+]
 # What a command writes into the page stands between two such lines.
 MARKERS = {
     "times": ("<!-- written by: make bench ARGS=--docs -->", "<!-- end of the times -->"),
@@ -135,6 +140,16 @@ def linear(curves: dict[str, Curves]) -> tuple[str, bool]:
         lines.append(f"{line}. **This is not linear.**" if steep else f"{line}.")
         straight = straight and not steep
     return "\n".join(lines) + "\n", straight
+
+
+def short_table(page: str) -> str:
+    """Some rows of the page's table of trees, for the README: our time and the ratios alone."""
+    split = [[text.strip(" *\\") for text in line.strip("|").split("|")] for line in page.splitlines() if "|" in line]
+    head = next(line for line in split if line[:2] == ["operation", "tree"])
+    kept = [column for column, name in enumerate(head) if not name.startswith("floor")]
+    body = {(line[0].strip("`"), line[1].strip("`")): line for line in split if len(line) == len(head)}
+    lines = [head, *(body[row] for row in IN_README if row in body)]
+    return aligned([[line[column].split(" (")[0].strip("*") for column in kept] for line in lines], names=2)
 
 
 def machine(report: dict[str, Any], load: float) -> str:

@@ -3,7 +3,7 @@
     python bench/run.py                        everything, some ten minutes
     python bench/run.py --quick --trees gpt12 --operations flatten,map
     python bench/run.py --quick --operations save,save_synced,load --gibibyte
-    python bench/run.py --docs                 and put table and plot into docs/performance.md
+    python bench/run.py --docs                 and put table and plot into docs/performance.md, some rows into README.md
 
 pytest-benchmark measures, in several rounds from the first row to the last: the best of them counts, so a slow minute
 of the machine does not decide a row. Further options are those of conftest.py and of pytest.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from figures import best, growth, in_question, load_asked, rows
 from release import require_release
-from report import PAGE, fill, linear, machine, tables, verdict
+from report import PAGE, README, fill, linear, machine, short_table, tables, verdict
 
 BENCH = Path(__file__).parent
 PLOT = "growth.png"
@@ -51,7 +51,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure clika_pytree beside other engines.")
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is measured (3)")
     parser.add_argument("--quick", action="store_true", help="one round, no growing trees")
-    parser.add_argument("--docs", action="store_true", help="write table and plot into docs/performance.md")
+    parser.add_argument(
+        "--docs", action="store_true", help="write table and plot into docs/performance.md, a few rows into README.md"
+    )
     parser.add_argument("--most-leaves", type=int, default=10**7, help="how far the growing tree grows (10 million)")
     parser.add_argument("--engines", help="which engines, by comma")
     parser.add_argument("--into", type=Path, default=BENCH / "report", help="the folder to write (bench/report)")
@@ -84,6 +86,7 @@ def main() -> None:
     print(f"{text}\nWritten to {options.into}; all.md there has every row.")
     if options.docs:
         fill(PAGE, "times", text)
+        fill(README, "times", short_table(text))
         if not options.quick:
             shutil.copy(options.into / PLOT, PAGE.with_name(PLOT))
     if not straight:

@@ -355,3 +355,11 @@ def test_the_floor_does_what_it_says(module):
         assert floor.unflatten(spec, leaves) == tree
         assert floor.map(lambda leaf: leaf, tree) == tree
     assert [floor.match(floor.flatten(tree)[1], [3]) for tree in ([1, 2], (1,), {0: 1})] == [None, None, None]
+
+
+def test_the_rows_in_the_readme_are_those_of_the_page(module):
+    report = module("report")
+    begin, end = report.MARKERS["times"]
+    table = report.short_table(report.PAGE.read_text(encoding="utf-8"))
+    assert table.count("\n") == 2 + len(report.IN_README)
+    assert report.README.read_text(encoding="utf-8").split(begin)[1].split(end)[0].strip() == table.strip()
