@@ -53,7 +53,7 @@ SECTIONS = {
     "Learning": ["tutorial", "concepts"],
     "How to": [
         *("howto/register", "howto/none_and_dicts", "howto/recompiled", "howto/store"),
-        *("howto/processes", "howto/clusters", "pytorch", "from_jax", "from_optree", "runtimes"),
+        *("howto/processes", "howto/clusters", "pytorch", "from_jax", "from_optree", "sharing", "runtimes"),
     ],
     "Using it": ["rules", "compile", "files", "conversion", "jax", "torch", "mlx", "errors"],
     "Knowing it": ["performance", "design"],

@@ -75,3 +75,12 @@ def test_the_drawing_of_the_core_is_that_of_its_source():
     drawn = runpy.run_path(str(ROOT / "docs" / "drawing.py"))
     assert drawn["DRAWING"].read_text(encoding="utf-8") == drawn["drawing"](), "draw it anew: python docs/drawing.py"
     assert len(drawn["arrows"](drawn["uses"](drawn["purposes"]()))) >= len(drawn["purposes"]()) - 1
+
+
+def test_the_site_and_the_list_of_pages_have_every_page():
+    """`make docs` refuses a page that no list of conf.py has."""
+    conf = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in DOCUMENTS[1:]]
+    assert [page for page in pages if f'"{page}"' not in conf] == []
+    assert [page for page in pages if f"]({page}.md)" not in index and "/" not in page and page != "index"] == []
