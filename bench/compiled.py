@@ -4,6 +4,7 @@ import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,27 @@ def jax_step(name: str, with_jax: bool) -> Subject:
         return Subject({}, lambda result: True)
     import jax
 
-    tree = layers(int(name.removeprefix("tensors")), lambda: jax.numpy.ones(2))
+    return step_beside("jaxlib", jax.jit, layers(number_in(name), lambda: jax.numpy.ones(2)))
+
+
+def mlx_step(name: str, _with_jax: bool) -> Subject:
+    """The same, compiled by MLX for us and by MLX alone; what is computed is not waited for."""
+    if find_spec("mlx") is None:
+        return Subject({}, lambda result: True)
+    from mlx import core as mx
+
+    return step_beside("mlx", mx.compile, layers(number_in(name), lambda: mx.ones(2)))
+
+
+def number_in(name: str) -> int:
+    return int(name.removeprefix("tensors"))
+
+
+def step_beside(engine: str, compile: Callable[[Any], Any], tree: Any) -> Subject:
     step = lambda tree: {layer: {key: w + 1 for key, w in ws.items()} for layer, ws in tree.items()}  # noqa: E731
-    compiled, jitted = cp.compile(step), jax.jit(step)
+    ours, theirs = cp.compile(step), compile(step)
     check = lambda result: all(bool((leaf == 2).all()) for leaf in cp.tree_leaves(result))  # noqa: E731
-    return Subject({OURS: lambda: compiled(tree), "jaxlib": lambda: jitted(tree)}, check)
+    return Subject({OURS: lambda: ours(tree), engine: lambda: theirs(tree)}, check)
 
 
 def cache_of(graphs: int) -> tuple[cp.GuardCache, list[tuple[Any, int]]]:
@@ -137,6 +154,7 @@ SUBJECTS: dict[str, tuple[list[str], Callable[[str, bool], Subject]]] = {
     "other_graph": ([f"graphs{MANY_GRAPHS}"], other_graph),
     "no_graph": ([f"graphs{MANY_GRAPHS}"], no_graph),
     "jax_step": (["tensors1", "tensors10", "tensors100", "tensors1000"], jax_step),
+    "mlx_step": (["tensors1", "tensors10", "tensors100", "tensors1000"], mlx_step),
     "mlp": (["batch1", "batch64", "batch1024", "batch16384"], mlp),
     "chain": (["float32", "float64"], chain),
 }

@@ -1,6 +1,7 @@
 """The bench: its arithmetic, that a wrong result or a debug build ends it, and that it runs. No test of speed."""
 
 import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -183,7 +184,8 @@ def test_what_is_compiled_gives_what_is_right(module):
     compiled = module("compiled")
     for operation, (names, make) in compiled.SUBJECTS.items():
         subject = make(names[0], False)
-        assert len(subject.calls) == {"call": 1, "jax_step": 0}.get(operation, 2)
+        has_mlx = importlib.util.find_spec("mlx") is not None
+        assert len(subject.calls) == {"call": 1, "jax_step": 0, "mlx_step": 2 * has_mlx}.get(operation, 2)
         for call in subject.calls.values():
             assert subject.check(call())
             assert subject.check(call())
