@@ -87,3 +87,69 @@ def test_an_equinox_module(data, tmp_path):
     finally:
         crt.unregister_pytree_node(eqx.nn.MLP)
         crt.unregister_pytree_node(eqx.nn.Linear)
+
+
+WITHOUT_FLAX = "Flax is not installed: `pip install flax`"
+
+
+def test_a_linen_module_of_flax(data, tmp_path):
+    """The module is an argument that is no tensor: a module like it has the same graph, another one has another."""
+    nn = pytest.importorskip("flax.linen", reason=WITHOUT_FLAX)
+
+    class Network(nn.Module):
+        hidden: int
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(1)(nn.relu(nn.Dense(self.hidden)(x)))
+
+    model = Network(4)
+    params = model.init(jax.random.key(0), data["x"])
+
+    def loss(model, params, batch):
+        return jnp.mean((model.apply(params, batch["x"]) - batch["y"]) ** 2)
+
+    compiled = crt.compile(loss)
+    for module in (model, Network(4), Network(5)):
+        weights = module.init(jax.random.key(1), data["x"])
+        assert same(compiled(module, weights, data), jax.jit(loss, static_argnums=0)(module, weights, data))
+    assert compiled.cache_info()[:2] == (1, 2)
+    gradients = crt.compile(jax.grad(loss, argnums=1))(model, params, data)
+    assert same(gradients, jax.jit(jax.grad(loss, argnums=1), static_argnums=0)(model, params, data))
+    crt.eval(params, gradients)
+    check_saved(params, tmp_path / "params.safetensors")
+
+
+def test_an_nnx_module_of_flax(data, tmp_path):
+    """Its classes are nodes while JAX is adopted."""
+    nnx = pytest.importorskip("flax.nnx", reason=WITHOUT_FLAX)
+
+    class Network(nnx.Module):
+        def __init__(self, rngs):
+            self.first, self.last = nnx.Linear(3, 4, rngs=rngs), nnx.Linear(4, 1, rngs=rngs)
+
+        def __call__(self, x):
+            return self.last(nnx.relu(self.first(x)))
+
+    model = Network(nnx.Rngs(0))
+    with crt.adopt("jax"):
+        assert jax.tree.structure(model) == crt.treespec_to_jax(crt.tree_structure(model))
+        compiled = crt.compile(lambda model, x: model(x))
+        larger = crt.tree_map(lambda leaf: leaf * 2, model)
+        assert type(larger) is Network
+        for module in (model, larger):
+            assert same(compiled(module, data["x"]), jax.jit(lambda model, x: model(x))(module, data["x"]))
+        assert compiled.cache_info()[:2] == (1, 1)
+        crt.eval(model)
+        check_saved(crt.tree_leaves(model), tmp_path / "model.safetensors")
+
+
+def test_an_equinox_module_of_an_adopted_jax(data):
+    eqx = pytest.importorskip("equinox", reason="Equinox is not installed")
+    model = eqx.nn.MLP(3, 1, 4, 2, key=jax.random.key(0))
+    with crt.adopt("jax"):
+        forward = lambda model, x: jax.vmap(model)(x)  # noqa: E731
+        compiled = crt.compile(forward)
+        for _ in range(2):
+            assert same(compiled(model, data["x"]), eqx.filter_jit(forward)(model, data["x"]))
+        assert compiled.cache_info()[:2] == (1, 1)
