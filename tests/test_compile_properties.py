@@ -222,6 +222,7 @@ def test_a_graph_for_each_key_and_the_results_of_the_function(data):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @settings(deadline=None, max_examples=2_000)
 @given(st.data())
 def test_many_more_calls(data):
