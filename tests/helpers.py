@@ -53,7 +53,9 @@ def run_python(
     `variables` are set in its environment.
     """
     folder = str(Path(__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": folder, **variables}
+    # Where the package under test is found by its path, it is found there, too.
+    folders = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": folders, **variables}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", source],
         cwd=folder,  # -c looks here first, and at the top of the project lies the package without its native module

@@ -16,7 +16,7 @@ import clika_pytree
 from clika_pytree import boundary, pytree, runtimes
 from clika_pytree.runtimes import protocol
 
-BOUNDARIES = [name for names in clika_pytree.BOUNDARIES.values() for name in names]
+BOUNDARIES = clika_pytree.BOUNDARIES
 # What these functions give, and what the author of a runtime meets.
 boundary_classes: dict[str, Any] = {
     cls.__name__: cls

@@ -162,49 +162,24 @@ def test_both_faces_give_every_name() -> None:
 
 def test_faces_only_hand_on_names() -> None:
     for face in ("__init__.py", "pytree.py"):
-        tree = ast.parse((PACKAGE / face).read_text())
-        for node in tree.body:
-            if isinstance(node, ast.If):  # the names that are loaded on first use: for checkers, and at run time
-                assert ast.unparse(node.test) == "TYPE_CHECKING"
-                assert all(isinstance(line, ast.ImportFrom) for line in node.body)
-                assert [getattr(line, "name", None) for line in node.orelse] == ["__getattr__", "__dir__"]
-                continue
-            assert isinstance(node, (ast.ImportFrom, ast.Try, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)), (
-                ast.dump(node)
-            )
+        for node in ast.parse((PACKAGE / face).read_text()).body:
+            assert isinstance(node, (ast.ImportFrom, ast.Try, ast.Assign, ast.AugAssign, ast.Expr)), ast.dump(node)
 
 
-def test_checkers_see_what_is_loaded_on_first_use() -> None:
-    tree = ast.parse((PACKAGE / "pytree.py").read_text())
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {
-        node.module: tuple(alias.name for alias in node.names)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-    }
-    assert seen == pytree.ON_FIRST_USE
+def test_names_of_the_faces_are_looked_up_fast() -> None:
+    """CPython specialises the look-up only in a module without such a function."""
+    assert not {"__getattr__", "__dir__"} & {*vars(clika_pytree), *vars(pytree)}
 
 
 def test_the_names_for_runtimes_are_on_one_face_only() -> None:
     """`compile` and `eval` would hide builtins under `import *`."""
-    boundaries = {name for names in clika_pytree.BOUNDARIES.values() for name in names}
+    boundaries = {*clika_pytree.BOUNDARIES}
     assert not boundaries & {*clika_pytree.__all__, *pytree.__all__}
-    for module, names in clika_pytree.BOUNDARIES.items():
-        for name in names:
-            value = getattr(importlib.import_module(f"clika_pytree.{module}"), name)
-            assert getattr(clika_pytree, name) is value
-            assert value.__module__.startswith("clika_pytree")
-            assert pickle.loads(pickle.dumps(value)) is value
-            assert not hasattr(pytree, name) or name in native_names()
-    tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {
-        (node.module, alias.asname)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom) and node.module != "pytree"
-        for alias in node.names
-    }
-    assert seen == {(module, name) for module, names in clika_pytree.BOUNDARIES.items() for name in names}
+    for name in boundaries:
+        value = getattr(clika_pytree, name)
+        assert value.__module__.startswith("clika_pytree")
+        assert pickle.loads(pickle.dumps(value)) is value
+        assert not hasattr(pytree, name) or name in native_names()
     run_python(
         "import builtins, clika_pytree as cp\nfrom clika_pytree import *\n"
         f"assert {boundaries!r} <= set(dir(cp)) and compile is builtins.compile and eval is builtins.eval\n"
@@ -212,11 +187,20 @@ def test_the_names_for_runtimes_are_on_one_face_only() -> None:
     )
 
 
-@pytest.mark.parametrize("module", clika_pytree.BOUNDARIES)
-def test_the_names_for_runtimes_load_no_library_of_tensors(module: str) -> None:
-    loaded = loaded_by(f"from clika_pytree import {', '.join(clika_pytree.BOUNDARIES[module])}")
-    assert f"clika_pytree.{module}" in loaded
-    assert not loaded & {"numpy", "jax", "torch", "safetensors", "importlib.metadata", "json"}
+@pytest.mark.parametrize("room", ["boundary", "inspection"])
+def test_classes_of_answers_are_loaded_on_first_use(room: str) -> None:
+    tree = ast.parse((PACKAGE / room / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {(node.module, alias.name) for node in block.body for alias in getattr(node, "names", ())}
+    package = importlib.import_module(f"clika_pytree.{room}")
+    assert {name for _, name in seen} <= {*dir(package)}
+    for module, name in seen:
+        assert getattr(package, name) is getattr(importlib.import_module(f"clika_pytree.{room}.{module}"), name)
+        code = f"from clika_pytree.{room} import {name}"
+        assert f"clika_pytree.{room}.{module}" in loaded_by(code)
+        assert not loaded_by(code) & {"numpy", "jax", "torch", "safetensors", "importlib.metadata", "json"}
+    with pytest.raises(AttributeError, match=f"module 'clika_pytree.{room}' has no attribute 'tree_mop'"):
+        package.tree_mop  # noqa: B018
 
 
 def test_native_functions_are_not_wrapped() -> None:
@@ -260,34 +244,28 @@ def loaded_by(code: str) -> set[str]:
 
 
 HEAVY = {"numpy", "jax", "torch", "safetensors", "dataclasses", "inspect", "typing", "json", "functools", "re", "enum"}
-AT_ONCE = {"clika_pytree", "clika_pytree._native", "clika_pytree.pytree", "clika_pytree.typing"}
+# The public functions; what they do is loaded when they are called.
+WHOLE = {"boundary", "conversion", "inspection", "other_libraries", "runtimes"}
+LIGHT = {"errors", "functions"}
 
 
 @pytest.mark.parametrize(
     "code",
     [
         "import clika_pytree",
+        "from clika_pytree import *",
         "from clika_pytree import pytree\npytree.tree_map(str, {'a': [1]}, is_leaf=None)",
         "import clika_pytree.pytree as p\nspec = p.tree_structure(1)\nspec == spec",
         "import clika_pytree as c\nc.tree_unflatten(*c.tree_flatten([1, None]))\nhasattr(c, 'nothing')\ndir(c)",
     ],
 )
-def test_importing_loads_the_native_module_and_little_else(code: str) -> None:
-    assert loaded_by(code) <= {*AT_ONCE, "__future__", "_collections", "_contextvars"}
-
-
-@pytest.mark.parametrize("module", pytree.ON_FIRST_USE)
-def test_a_module_is_loaded_when_one_of_its_names_is_asked_for(module: str) -> None:
-    for face in ("clika_pytree", "clika_pytree.pytree"):
-        name = pytree.ON_FIRST_USE[module][0]
-        loaded = loaded_by(f"from {face} import {name}\nimport {face} as face\nassert vars(face)['{name}'] is {name}")
-        assert {*AT_ONCE, f"clika_pytree.{module}"} <= loaded
-        assert not loaded & HEAVY
-
-
-def test_all_of_them_together_load_nothing_heavy() -> None:
-    loaded = loaded_by("from clika_pytree import *")
-    assert {f"clika_pytree.{module}" for module in pytree.ON_FIRST_USE} <= loaded
+def test_importing_loads_little(code: str) -> None:
+    loaded = loaded_by(code)
+    assert {name for name in loaded if not name.startswith("clika_pytree")} <= {
+        *("__future__", "_collections", "_contextvars", "_functools"),
+    }
+    inner = {tuple(name.split(".")[1:]) for name in loaded}
+    assert {parts for parts in inner if len(parts) > 1} <= {(room, module) for room in WHOLE for module in LIGHT}
     assert not loaded & HEAVY
 
 

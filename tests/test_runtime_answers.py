@@ -12,8 +12,8 @@ import pytest
 from helpers import notes
 
 import clika_pytree as crt
+from clika_pytree._native import runtime_of
 from clika_pytree.boundary import Graph
-from clika_pytree.runtimes import runtime_of
 from clika_pytree.runtimes.protocol import Failed, Runtime, TensorSpec
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from clika_pytree._native import GuardCall
 
-    from .functions import Target
     from .options import OnMiss, Options
+    from .targets import Target
 
 __all__: list[str] = []
 

@@ -9,7 +9,7 @@ import sys
 import types
 from collections import Counter
 
-from clika_pytree.runtimes import runtime_of
+from clika_pytree._native import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of
 

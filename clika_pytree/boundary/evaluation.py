@@ -1,9 +1,8 @@
-"""`eval`: wait until tensors hold their elements."""
+"""What `eval` does: wait until tensors hold their elements."""
 
 from __future__ import annotations
 
-from clika_pytree._native import dict_insertion_ordered, keystr, tree_leaves, tree_leaves_with_path
-from clika_pytree.runtimes import runtime_of
+from clika_pytree._native import dict_insertion_ordered, keystr, runtime_of, tree_leaves, tree_leaves_with_path
 from clika_pytree.runtimes.answers import failure_of
 from clika_pytree.runtimes.protocol import Failed, RecordingError
 from clika_pytree.typing import TYPE_CHECKING
@@ -20,32 +19,10 @@ if TYPE_CHECKING:
     # The number of a tree, and of a leaf in it.
     Place: TypeAlias = tuple[int, int]
 
-__all__ = ["eval"]
+__all__: list[str] = []
 
 
-def eval(*trees: Any, namespace: Namespace = "") -> None:
-    """Wait until every tensor in some trees holds its elements.
-
-    Libraries that compute lazily, or on a device, hand out tensors before they are computed. Each library is asked to
-    wait once, on the calling thread, for all of its tensors; those of numpy are there at once. What is not a tensor is
-    passed over. An object that is a leaf, as its class is not registered, is not looked into.
-
-    Args:
-        trees: Any trees, of tensors of one library or of several.
-        namespace: The name, or tuple of names, in which registrations are looked up before the global ones.
-
-    Raises:
-        RecordingError: (a `TypeError`) it was called inside a function that is compiled or traced, where a tensor has
-            no elements yet.
-        Exception: The error of the first computation that failed, with a note that has the key path of its tensor. All
-            others were waited for.
-
-    Example:
-        >>> import numpy as np
-        >>> import clika_pytree as crt
-        >>> x = np.arange(3.0)
-        >>> crt.eval({"exp": np.exp(x), "rest": [np.sum(x), None, "text"]}, x)
-    """
+def wait_for(trees: tuple[Any, ...], namespace: Namespace) -> None:
     inside = traced_name()
     if inside is not None:
         raise RecordingError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from clika_pytree._native import runtime_of
 from clika_pytree.columns import columns
-from clika_pytree.runtimes import runtime_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 

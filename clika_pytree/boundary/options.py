@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import GuardError, PyTreeTypeError, PyTreeValueError, tree_leaves
+from clika_pytree._native import GuardError, PyTreeTypeError, PyTreeValueError, runtime_of, tree_leaves
 from clika_pytree.registration import described
-from clika_pytree.runtimes import runtime_named, runtime_of
+from clika_pytree.runtimes import runtime_named
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 

@@ -12,11 +12,11 @@ from clika_pytree._native import (
     dict_insertion_ordered,
     has_tensors,
     keystr,
+    runtime_of,
     tensor_parts,
     tree_flatten,
 )
 from clika_pytree.registration import with_article
-from clika_pytree.runtimes import runtime_of
 from clika_pytree.runtimes.answers import check_count, compiled_by
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten, value_text
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clika_pytree._native import GuardCache, GuardCall, TreeSpec
     from clika_pytree.runtimes.protocol import Executable, Runtime
 
-    from .functions import Target
+    from .targets import Target
 
     ReplayT = TypeVar("ReplayT", bound=Replay)
     Unbind: TypeAlias = Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]

@@ -1,16 +1,16 @@
-"""`trace`: a function of a list of tensors as a graph that runs by position or by name."""
+"""What `trace` gives: a function of a list of tensors as a graph that runs by position or by name."""
 
 from __future__ import annotations
 
-from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered
+from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, runtime_of
 from clika_pytree.registration import described
-from clika_pytree.runtimes import runtime_named, runtime_of
+from clika_pytree.runtimes import runtime_named
 from clika_pytree.runtimes.answers import check_graph, loaded_by
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PLAIN, class_of, counted, listed
 
-from .functions import name_of
 from .state import Inside
+from .targets import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clika_pytree.runtimes import protocol
     from clika_pytree.runtimes.protocol import Runtime
 
-__all__ = ["Graph", "trace"]
+__all__ = ["Graph"]
 
 
 class Graph:
@@ -115,46 +115,13 @@ class Graph:
         return f"<graph {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
 
-def trace(
+def traced(
     fn: Callable[[list[Any]], Sequence[Any]],
     stand_ins: Iterable[Any],
-    *,
-    names: Iterable[str] | None = None,
-    outputs: Iterable[str] | None = None,
-    runtime: str | Runtime | None = None,
+    names: Iterable[str] | None,
+    outputs: Iterable[str] | None,
+    runtime: str | Runtime | None,
 ) -> Graph:
-    """Record a function once and give the graph of what it did.
-
-    Args:
-        fn: Takes its tensors as one list and returns a list of tensors.
-        stand_ins: What stands for the tensors while the function is recorded: tensors, or objects with a `shape` and a
-            `dtype`.
-        names: The names of the inputs; without them `x0`, `x1` and so on.
-        outputs: The names of the results; without them `result[0]`, `result[1]` and so on.
-        runtime: The name of the runtime to trace for, or the runtime; without it, that of the stand-ins, and numpy's
-            where they are no tensors.
-
-    Returns:
-        The graph. It is called with tensors by position or by name, and gives a list of results.
-
-    Raises:
-        RecordingError: (a `TypeError`) the function did something that a graph cannot hold; the message names the line.
-        PyTreeTypeError: (a `TypeError`) a stand-in has no shape or dtype, or the function returned no list.
-        PyTreeValueError: (a `ValueError`) the names are not as many as the tensors, or not all different.
-
-    Example:
-        >>> import numpy as np
-        >>> import clika_pytree as crt
-        >>> def layer(tensors):
-        ...     x, w = tensors
-        ...     return [np.maximum(x @ w, 0), x.sum(axis=0)]
-        >>> graph = crt.trace(layer, [np.ones((1, 3)), np.ones((3, 2))], names=["x", "w"], outputs=["y", "total"])
-        >>> graph.inputs, graph.outputs
-        (('x', 'w'), ('y', 'total'))
-        >>> graph(np.ones((2, 3)), w=np.ones((3, 2)))
-        [array([[3., 3.],
-               [3., 3.]]), array([2., 2., 2.])]
-    """
     name = name_of(fn)
     if not callable(fn):
         raise PyTreeTypeError(f"trace() expects a function, got {described(fn)}")

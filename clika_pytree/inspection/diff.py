@@ -41,50 +41,7 @@ if TYPE_CHECKING:
     Step = tuple[Way, Any, Any] | None
 
 
-def tree_diff(
-    a: Any,
-    b: Any,
-    *,
-    leaves: bool = False,
-    is_leaf: IsLeaf = None,
-    none_is_leaf: bool = True,
-    namespace: Namespace = "",
-) -> TreeDiff:
-    """Every difference in structure between two trees, and in their leaves where asked for, by key path.
-
-    Below nodes of different classes the comparison goes on where their children can be paired: between lists, tuples
-    and deques by place, between the kinds of dicts by key. Leaves are equal where their classes and values are; arrays
-    of any library where their shapes, dtypes and elements are, NaN being equal to NaN.
-
-    Two TreeSpecs are compared as the structures they stand for.
-
-    Args:
-        a: The first tree.
-        b: The second tree.
-        leaves: Whether leaves are compared too.
-        is_leaf: Called with every object; where it gives a true value, the object is a leaf.
-        none_is_leaf: Whether None is a leaf, or a node without children.
-        namespace: The name, or tuple of names, in which registrations are looked up before the global ones.
-
-    Returns:
-        A tuple of differences in the order of the trees, empty where there are none. Each has a `path`, a `kind` and
-        the texts `a` and `b`. Printed, it is one line a difference, or for the same one in siblings that are told apart
-        by a number; a long one is cut.
-
-    Raises:
-        CircularTreeError: (a `ValueError`) a tree contains itself.
-
-    Example:
-        >>> from clika_pytree import pytree
-        >>> old = {"w": [1, 2], "b": 0, "name": "x"}
-        >>> new = {"w": (1, 2, 3), "name": "y"}
-        >>> pytree.tree_diff(old, new)
-        2 differences:
-          ['w']: a has a list of 2, b has a tuple of 3
-          ['b']: only in a, which has 0
-        >>> [difference.kind for difference in pytree.tree_diff(old, new, leaves=True)]
-        ['type', 'only_a', 'leaf']
-    """
+def difference_of(a: Any, b: Any, leaves: bool, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace) -> TreeDiff:
     if class_of(a) is TreeSpec and class_of(b) is TreeSpec:
         trees = [FlatTree.of(spec) for spec in (a, b)]
     else:

@@ -50,41 +50,7 @@ class NodeReport:
         return "\n".join(lines)
 
 
-def check_node(obj_or_cls: Any, example: Any = None, *, namespace: Namespace = "") -> NodeReport:
-    """Test how a class is registered: whether its instances come apart and together again as every function expects.
-
-    An instance is flattened, rebuilt, and rebuilt with other values in place of its children. The tests are:
-
-    - flatten: the class is a node, and two flattens of one object give the same;
-    - context: it has an `==` and a hash that go by value;
-    - entries: each child has a name of its own, and names that are attributes name their own values;
-    - key paths: `key_get` and `parse_keystr` lead to each child;
-    - flatten_with_keys_fn: it agrees with `flatten_fn`, where both are given;
-    - serialization: the two context functions undo each other, where they are given;
-    - round trip: rebuilding gives a new object of the class, with the same children in the same places;
-    - any values: rebuilding takes whatever stands in the place of a child, and leaves the first object alone.
-
-    Args:
-        obj_or_cls: An instance, or a class with an `example`.
-        example: An instance of the class; one that is as full as they get tests the most.
-        namespace: The name, or tuple of names, in which the registration is looked up before the global ones.
-
-    Returns:
-        A `NodeReport`: true where all is well, with `passed` and `problems`. Each problem has a `message` and the
-        `change` that would mend it. Printed, it says both.
-
-    Example:
-        >>> from clika_pytree import pytree
-        >>> class Range:
-        ...     def __init__(self, low, high):
-        ...         self.low, self.high = low, high
-        >>> pytree.register_pytree_node(
-        ...     Range, lambda r: ((r.low, r.high), None, ("high", "low")), lambda children, _: Range(*children)
-        ... )
-        >>> report = pytree.check_node(Range(1, 2))
-        >>> bool(report), report.problems[0].message
-        (False, 'the entry .high names child 0, but the attribute high is child 1')
-    """
+def report_on(obj_or_cls: Any, example: Any, namespace: Namespace) -> NodeReport:
     is_class = issubclass(class_of(obj_or_cls), type) and lookup(class_of(obj_or_cls), namespace) is None
     cls: Any = obj_or_cls if is_class else class_of(obj_or_cls)
     example = example if is_class else obj_or_cls

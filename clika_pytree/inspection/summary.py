@@ -24,45 +24,9 @@ if TYPE_CHECKING:
 MOST_KEYS = 2 * PATH_ENDS
 
 
-def tree_summary(
-    tree: Any,
-    *,
-    max_rows: int | None = 50,
-    is_leaf: IsLeaf = None,
-    none_is_leaf: bool = True,
-    namespace: Namespace = "",
+def summary_of(
+    tree: Any, max_rows: int | None, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace
 ) -> TreeSummary:
-    """A table of the leaves of a tree: paths, types, shapes, dtypes and bytes, with totals.
-
-    Three or more siblings that look alike and are told apart by a number, such as the layers of a model, are one group
-    of lines; their keys are written `[0…11]`, in a flat state dict `['h.0…11.weight']`. Of other siblings only long
-    rows are put together. Arrays are known by having a shape and a dtype, whichever library they are of, and none is
-    asked for its values.
-
-    Args:
-        tree: The tree.
-        max_rows: How many lines the table has at most; None for all.
-        is_leaf: Called with every object; where it gives a true value, the object is a leaf.
-        none_is_leaf: Whether None is a leaf, or a node without children.
-        namespace: The name, or tuple of names, in which registrations are looked up before the global ones.
-
-    Returns:
-        A `TreeSummary`, which prints as the table and shows as one in a notebook. It has `rows`, `num_leaves`,
-        `num_arrays`, `num_elements` and `nbytes`.
-
-    Raises:
-        CircularTreeError: (a `ValueError`) the tree contains itself.
-        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number from 0 on nor None.
-
-    Example:
-        >>> from clika_pytree import pytree
-        >>> pytree.tree_summary({"layers": [{"w": 0.5, "b": None}] * 12, "name": "net"})
-        path                   leaves  type
-        ['layers'][0…11]['w']      12  float
-        ['layers'][0…11]['b']      12  NoneType
-        ['name']                    1  str
-        25 leaves, 0 arrays
-    """
     check_max_rows("tree_summary()", max_rows)
     survey = Survey(FlatTree(tree, is_leaf, none_is_leaf, namespace))
     rows: list[SummaryRow] = []

@@ -18,7 +18,7 @@ from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, shorten
 
-from .answers import is_tensor_type
+from .errors import RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", bound=Runtime)
 
-__all__ = ["register_runtime", "runtime_of", "unregister_runtime"]
+__all__ = ["RecordingError", "register_runtime", "unregister_runtime"]
 
 GROUP = "clika_pytree.runtimes"
 # The runtimes of this package, and the modules that the classes of their tensors are in.
@@ -177,6 +177,8 @@ def check(runtime: Any) -> None:
 
 def runtime_of_type(cls: type[Any]) -> Runtime | None:
     """The runtime whose tensors the instances of a class are; what `set_runtime_resolver` is given."""
+    from .answers import is_tensor_type
+
     return next((runtime for runtime in runtimes_about(cls) if is_tensor_type(runtime, cls)), None)
 
 

@@ -9,6 +9,7 @@ from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of, short_name
 
+from .errors import RecordingError as RecordingError
 from .file_dtypes import FILE_DTYPES
 
 if TYPE_CHECKING:
@@ -34,12 +35,6 @@ __all__ = [
     "array_of_host",
     "host_of_array",
 ]
-
-
-class RecordingError(PyTreeTypeError):
-    """The function did something with a tensor that a graph cannot hold."""
-
-    __module__ = "clika_pytree"
 
 
 class Failed(Exception):

@@ -1,4 +1,4 @@
-"""`inspect`: what is in a file, without its tensors."""
+"""What `inspect` gives: what is in a file, without its tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .arguments import FilePath
     from .opened import Opened
 
-__all__ = ["FileSummary", "inspect"]
+__all__ = ["FileSummary"]
 
 
 class FileSummary:
@@ -73,31 +73,7 @@ class FileSummary:
         return f"<p>{escape(self._title())}</p>{self.table._repr_html_()}"  # pyright: ignore[reportPrivateUsage]
 
 
-def inspect(path: FilePath, *, max_rows: int | None = 50, namespace: Namespace = "") -> FileSummary:
-    """What is in a file of tensors, from its header alone.
-
-    Args:
-        path: The file; or an index of several files, or a folder with one of these in it.
-        max_rows: How many lines the table has at most; None for all.
-        namespace: The name, or tuple of names, in which registered classes are looked up before the global ones.
-
-    Returns:
-        A `FileSummary`, which prints as a table of paths, shapes, dtypes and bytes.
-
-    Raises:
-        FileFormatError: (a `ValueError`) the file is damaged, of another kind, or of a newer version.
-        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number from 0 on nor None.
-        OSError: The file could not be read.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> import clika_pytree as crt
-        >>> path = tempfile.mkdtemp() + "/state.safetensors"
-        >>> crt.save({"layers": [{"w": np.ones((2, 3)), "b": np.zeros(3)}] * 4}, path)
-        >>> crt.inspect(path).tensors[0].name
-        "['layers'][0]['w']"
-    """
+def summary_of_file(path: FilePath, max_rows: int | None, namespace: Namespace) -> FileSummary:
     name, place = path_of("inspect()", path)
     check_max_rows("inspect()", max_rows)
     opened = open_files(place, name)

@@ -1,8 +1,6 @@
-"""`load`: the tree of a file."""
+"""What `load` does: the tree of a file."""
 
 from __future__ import annotations
-
-import sys
 
 from clika_pytree._native import FileFormatError, PyTreeTypeError, PyTreeValueError, runtime_of, tree_leaves
 from clika_pytree.registration import described
@@ -29,69 +27,23 @@ if TYPE_CHECKING:
     from .progress import Progress
     from .selection import Only
 
-__all__ = ["load"]
+__all__: list[str] = []
 
-# Windows replaces no file that is mapped.
-MAPPED = sys.platform != "win32"
 # So many bytes of two tensors are compared at a time.
 COMPARED = 1 << 22
 
 
-def load(
+def load_tree(
     path: FilePath,
-    device: str = "cpu",
-    *,
-    like: Any = None,
-    only: Only = None,
-    mmap: bool = MAPPED,
-    runtime: str | Runtime | None = None,
-    unknown: Literal["error", "dict"] = "error",
-    progress: Progress = None,
-    namespace: Namespace = "",
+    device: str,
+    like: Any,
+    only: Only,
+    mmap: bool,
+    runtime: str | Runtime | None,
+    unknown: Literal["error", "dict"],
+    progress: Progress,
+    namespace: Namespace,
 ) -> Any:
-    """Read the tree that `save` wrote, or the dict of tensors that another library wrote as safetensors.
-
-    The whole header is checked before a tensor is made. Nothing is imported and no code of the file runs; it may come
-    from a stranger. Classes are found among the registrations, namedtuple classes in the loaded modules.
-
-    Mapped, a file of any size is loaded at once: its elements are read when they are looked at, and what is written to
-    a tensor stays in this process. Replacing the file, as `save` does, leaves loaded tensors as they are; cutting it or
-    writing into it does not.
-
-    Args:
-        path: The file; or an index of several files, or a folder with one of these in it.
-        device: Where the tensors are to be.
-        like: A tree of tensors, or of objects with a shape and a dtype. The file must have its structure, shapes and
-            dtypes.
-        only: What to load, by the beginning of the key path (`"['encoder']"`), in a flat dict by the beginning of the
-            key (`"encoder"` stands for `"encoder.w"`, too), as text or as a tuple of keys; or a function that is asked
-            for every name. In a tree a `NotLoaded` stands for every other tensor; of a flat dict the rest is left out.
-        mmap: Whether to map the file rather than to read it.
-        runtime: The name of the runtime whose tensors are made, or the runtime; without it, that of `like`, and numpy.
-        unknown: What to do with classes that this process does not have: "error", or "dict" for a dict of the children.
-        progress: True for a bar (where tqdm is installed), or a function that is called with the bytes done and in all.
-        namespace: The name, or tuple of names, in which registered classes are looked up before the global ones.
-
-    Returns:
-        The tree. A tensor that stood at several places is one object.
-
-    Raises:
-        FileFormatError: (a `ValueError`) the file is damaged, of another kind, of a newer version, or holds classes
-            that this process does not have.
-        StructureError: (a `ValueError`) the file does not fit `like`; the message lists every difference.
-        PyTreeTypeError: (a `TypeError`) the runtime has no tensors of a dtype in the file.
-        PyTreeValueError: (a `ValueError`) nothing in the file is what `only` asks for.
-        OSError: The file could not be read.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> import clika_pytree as crt
-        >>> path = tempfile.mkdtemp() + "/state.safetensors"
-        >>> crt.save({"layer.w": np.ones(2), "layer.b": np.zeros(2), "step": 3}, path)
-        >>> crt.load(path, only="layer")
-        {'layer.w': array([1., 1.]), 'layer.b': array([0., 0.])}
-    """
     name, place = path_of("load()", path)
     check_progress("load()", progress)
     check_switch("load()", "mmap", mmap)
