@@ -99,6 +99,10 @@ def register_and_forget(
     cp.unregister_pytree_node(cls, namespace=namespace)
 
 
+def adopt_and_end() -> None:
+    cp.adopt("optree", namespace="tests.growth").end()
+
+
 def is_namedtuple() -> Any:
     return cp.is_namedtuple(Point(1, 2)), cp.is_namedtuple_class(Point), cp.is_namedtuple_instance(Point(1, 2))
 
@@ -177,6 +181,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "register_dataclass": lambda: register_and_forget(cp.register_dataclass, Data),
     "register_static": lambda: register_and_forget(cp.register_static, Thing),
     "a class that comes and goes": new_class,
+    "adopt": adopt_and_end,
     "dict_insertion_ordered": lambda: sorted_keys("a"),
     "==": lambda: cp.tree_structure(WIDE) == cp.tree_structure(WIDE),
     "hash": lambda: hash(cp.tree_structure(WIDE)),
@@ -240,6 +245,8 @@ FAILING: dict[str, Callable[[], Any]] = {
     "register_pytree_node, no class": lambda: cp.register_pytree_node(3, fail, fail),  # type: ignore[arg-type]
     "register_pytree_node, registered": lambda: cp.register_pytree_node(Box, fail, fail),
     "unregister_pytree_node, unknown": lambda: cp.unregister_pytree_node(Thing),
+    "mirror, not registered": lambda: cp.mirror(Thing, "jax"),
+    "adopt, unknown": lambda: cp.adopt("flax"),  # type: ignore[arg-type]
     "register_dataclass, no dataclass": lambda: cp.register_dataclass(Thing),
     "==, a context that raises": lambda: cp.tree_structure(Tagged(1, 2, Broken())) == SPEC,
     "hash, a context without one": lambda: hash(cp.tree_structure(Tagged(1, 2, Broken()))),

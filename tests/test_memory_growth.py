@@ -18,7 +18,7 @@ BLOCKS_EACH = 0.5
 """Half of what the smallest leak takes: a call may keep a block now and then, as a cache of the interpreter does."""
 SMALLEST_CHUNK = 32
 """What a leak takes of the C library's heap at least, in bytes."""
-OTHER_LIBRARIES = ("torch", "jax", "optree")
+OTHER_LIBRARIES = ("torch", "jax", "optree", "mirror")  # what they keep is theirs
 BOUNDARY_CALLS = [
     *(boundary_calls.CALLS | boundary_calls.COSTLY),
     *(f"failing: {name}" for name in boundary_calls.FAILING | boundary_calls.FAILING_COSTLY),
