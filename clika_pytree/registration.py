@@ -136,7 +136,8 @@ _named: dict[tuple[str, str], Registration] = {}
 
 # Asked for names that nothing here is registered under.
 named_elsewhere: list[Callable[[str, str], Registration | None]] = []
-# Called with what is registered no more.
+# Called with what was registered, and with what is registered no more.
+on_register: list[Callable[[Registration], None]] = []
 on_unregister: list[Callable[[Registration], None]] = []
 
 
@@ -157,7 +158,13 @@ def add(registration: Registration, caller: str = "", mirror: Any = ()) -> None:
 
 
 def add_here(registration: Registration) -> None:
-    """Register, with a serialized name that no other class of the namespace has."""
+    """Register, with a serialized name that no other class of the namespace has, and tell those who keep it."""
+    add_named(registration)
+    for tell in on_register:
+        tell(registration)
+
+
+def add_named(registration: Registration) -> None:
     name = registration.serialized_type_name
     if name is None:
         register(registration)

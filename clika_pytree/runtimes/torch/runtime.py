@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from clika_pytree.other_libraries import torch_polyfills
 from clika_pytree.runtimes.protocol import Runtime
 from clika_pytree.typing import TYPE_CHECKING
 
@@ -101,3 +102,4 @@ class TorchRuntime(Runtime):
 
 
 runtime = TorchRuntime()
+torch_polyfills.prepare()
