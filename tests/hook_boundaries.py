@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -89,14 +90,20 @@ def wanted(name: str) -> bool:
 
 
 class PassingRuntime(HookRuntime):
-    name, modules = "passing", ("passing_tensors",)
+    """Each has a name of its own: a call within a call registers a second one."""
+
+    modules = ("passing_tensors",)
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self.name = f"passing {next(self.numbers)}"
 
 
 def register_runtime(w: World) -> Any:
     """Another one that comes and goes; what is remembered of all classes goes with it."""
-    cp.register_runtime(PassingRuntime())
+    runtime = cp.register_runtime(PassingRuntime())
     cp.eval(w.savable)
-    cp.unregister_runtime("passing")
+    cp.unregister_runtime(runtime)
     return cp.tree_leaves(w.savable)
 
 
