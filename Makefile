@@ -137,8 +137,8 @@ test-real: $(VENV)/installed $(VENV)/with-test
 test-torch: $(VENV)/installed $(VENV)/with-test-torch
 	@$(VENV)/bin/pytest -rs $(PARALLEL) -k torch tests/test_beside_pytorch.py \
 	    tests/test_conversion_torch.py tests/test_mirror.py tests/test_adopt*.py tests/test_runtime_torch*.py \
-	    tests/test_torch_regions.py tests/test_guard_table.py tests/test_features.py tests/test_other_readers.py \
-	    tests/test_docstrings.py tests/test_readme.py $(ARGS)
+	    tests/test_torch_regions.py tests/test_guard_table.py tests/test_features.py tests/test_compat_*.py \
+	    tests/test_other_readers.py tests/test_docstrings.py tests/test_readme.py $(ARGS)
 
 # The download alone, which needs no wheel: .ci/run begins with it.
 torch: $(VENV)/interpreter
