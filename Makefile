@@ -74,7 +74,7 @@ BUILD_asan = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
 # The time of `built` is that of the beginning: a source may change meanwhile.
 # MATURIN_NO_INSTALL_RUST: a missing Rust is said above, not downloaded behind the user's back.
 $(WHEELS)/built: $(SOURCES) $(VENV)/interpreter
-	@echo "Building the wheel: about a minute the first time"
+	@echo "Building the wheel: a minute or two the first time, on an idle machine"
 	@rm -rf $(WHEELS) && mkdir -p $(WHEELS) && touch $(WHEELS)/begun
 	@$(BUILD_$(BUILD)) MATURIN_NO_INSTALL_RUST=1 $(PIP) wheel --no-deps --wheel-dir $(WHEELS) .
 	@mv $(WHEELS)/begun $@
@@ -183,6 +183,7 @@ lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright --pythonpath $(VENV)/bin/python
 	$(VENV)/bin/stubtest clika_pytree._native
+	$(VENV)/bin/python .ci/stub_docs.py
 	$(VENV)/bin/python .ci/public_types.py
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 

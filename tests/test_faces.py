@@ -273,7 +273,7 @@ def test_a_name_that_there_is_not() -> None:
     for face in (clika_pytree, pytree):
         with pytest.raises(AttributeError, match=f"module '{face.__name__}' has no attribute 'tree_mop'") as caught:
             face.tree_mop  # noqa: B018
-        assert caught.value.name == "tree_mop"
+        assert (caught.value.name, caught.value.obj) == ("tree_mop", face)
     run_python(
         "import clika_pytree\ntry:\n    from clika_pytree import tree_mop\n"
         "except ImportError as error:\n    assert 'tree_mop' in str(error)\n"

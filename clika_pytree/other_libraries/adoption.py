@@ -25,6 +25,10 @@ _lock = RLock()
 class Source:
     """A library whose classes are nodes in one namespace here."""
 
+    library: Any
+    namespace: str
+    adoptions: int
+
     def __init__(self, library: Any, namespace: str) -> None:
         self.library, self.namespace = library, namespace
         self.adoptions = 0
@@ -65,6 +69,9 @@ _sources: tuple[Source, ...] = ()
 
 class Adoption:
     """What `adopt` did. `end()` takes it back, and so does the end of a `with` block over it."""
+
+    library: str
+    namespace: str
 
     def __init__(self, name: str, source: Source) -> None:
         self.library, self.namespace = name, source.namespace
