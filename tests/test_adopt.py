@@ -140,11 +140,38 @@ def test_namespaces_of_optree_are_apart() -> None:
         assert cp.tree_leaves(Pair([1, 2], 3), namespace="tests.theirs") == [1, 2]
         registry.unregister_pytree_node(Pair, namespace="tests.theirs")
         assert len(cp.tree_leaves(Pair([1, 2], 3), namespace="tests.theirs")) == 1
+
+
+def test_a_class_that_optree_has_no_longer_is_not_held() -> None:
+    optree = pytest.importorskip("optree", reason="optree is not installed")
+    Pair: Any = make_pair()
+    optree.register_pytree_node(
+        Pair, lambda pair: ((pair.a,), pair.b), lambda context, children: context, namespace="tests.gone"
+    )
+    with pytree.adopt("optree", namespace="tests.gone"):
+        assert cp.tree_leaves([Pair(1, 2)], namespace="tests.gone") == [1]
+        optree.unregister_pytree_node(Pair, namespace="tests.gone")
         gone = weakref.ref(Pair)
         del Pair
-        cp.tree_leaves([make_pair()(1, 2)], namespace="tests.theirs")
+        assert len(cp.tree_leaves([make_pair()(1, 2)], namespace="tests.gone")) == 1
         gc.collect()
         assert gone() is None
+
+
+def test_a_class_that_can_be_in_no_dict_is_a_leaf(library: Shared) -> None:  # noqa: F811
+    class Meta(type):
+        def __eq__(cls, other: object) -> bool:
+            raise AssertionError("nobody asks")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    class Odd(metaclass=Meta):
+        pass
+
+    odd = Odd()
+    with pytree.adopt(library.name):  # type: ignore[arg-type]
+        (leaf,) = cp.tree_leaves([odd])
+        assert leaf is odd
 
 
 def test_entries_of_optree() -> None:

@@ -36,6 +36,7 @@ class Source:
         self.table: dict[Any, Any] | None = None
         # How the library registers a class, and the same as a registration here: one for as long as that is the same.
         self.made: dict[type, tuple[Any, Registration]] = {}
+        self.entries = 0  # in the table, when it was last looked at: a class that is gone is not held
 
     def begin(self) -> None:
         """Look at the library's classes: it has been imported. Nothing is imported here."""
@@ -52,7 +53,12 @@ class Source:
             warn_within_import(f"adopt() could not look at the classes of {self.library.title}: {error}")
 
     def registration_of(self, cls: type) -> Registration | None:
-        entry = None if self.table is None else self.library.entry_of(cls, self.namespace)
+        if self.table is None or not is_hashable(cls):
+            return None
+        if len(self.table) < self.entries:
+            self.made = {cls: pair for cls, pair in self.made.items() if self.entry_of(cls) is pair[0]}
+        self.entries = len(self.table)
+        entry = self.entry_of(cls)
         if entry is None:
             self.made.pop(cls, None)
             return None
@@ -61,6 +67,18 @@ class Source:
             made = self.library.adopted(cls, self.namespace, entry)
             self.made[cls] = entry, made
         return made
+
+    def entry_of(self, cls: type) -> Any:
+        return self.library.entry_of(cls, self.namespace)
+
+
+def is_hashable(cls: type) -> bool:
+    """Whether a class can be in a dict; that of a metaclass with an `==` of its own may be in none."""
+    try:
+        hash(cls)
+    except Exception:
+        return False
+    return True
 
 
 # In the order in which they were adopted; replaced as a whole.
