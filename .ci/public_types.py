@@ -31,6 +31,12 @@ def main() -> None:
     for symbol in unknown:
         for said in symbol["diagnostics"]:
             print(symbol["name"], said["message"].replace("\n", " "), sep=": ")
+    if unknown:
+        print("What has no annotation, there or in the classes that it leads to:")
+        for symbol in found["symbols"]:
+            for said in symbol["diagnostics"]:
+                if not symbol["isTypeKnown"] and "missing type annotation" in said["message"]:
+                    print(f"  {symbol['name']}")
     print(f"{len(public) - len(unknown)} of {len(public)} public names have known types", file=sys.stderr)
     sys.exit(bool(unknown))
 

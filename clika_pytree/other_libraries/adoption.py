@@ -28,6 +28,7 @@ class Source:
     library: Any
     namespace: str
     adoptions: int
+    entries: int
 
     def __init__(self, library: Any, namespace: str) -> None:
         self.library, self.namespace = library, namespace
