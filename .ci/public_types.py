@@ -7,12 +7,27 @@ to be complete here.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "clika_pytree"
 FACES = (PACKAGE, f"{PACKAGE}.pytree", f"{PACKAGE}.typing", f"{PACKAGE}.runtimes.protocol")
+
+
+def sources(unknown: list[Any], symbols: list[Any]) -> Iterator[tuple[str, str]]:
+    """What is not known of public names, then of the members of the classes that they lead to, and so on."""
+    waiting, classes = list(unknown), set[str]()
+    while waiting:
+        symbol = waiting.pop(0)
+        messages = [said["message"].replace("\n", " ") for said in symbol["diagnostics"]]
+        yield from ((symbol["name"], message) for message in messages)
+        new = {name for message in messages for name in re.findall(r"\b[A-Z]\w+", message)} - classes
+        classes |= new
+        waiting += [other for other in symbols if not other["isTypeKnown"] and other["name"].split(".")[-2:][0] in new]
 
 
 def main() -> None:
@@ -28,15 +43,8 @@ def main() -> None:
     ]
     assert len(public) > 200, "pyright's report has another form"
     unknown = [symbol for symbol in public if not symbol["isTypeKnown"]]
-    for symbol in unknown:
-        for said in symbol["diagnostics"]:
-            print(symbol["name"], said["message"].replace("\n", " "), sep=": ")
-    if unknown:
-        print("What has no annotation, there or in the classes that it leads to:")
-        for symbol in found["symbols"]:
-            for said in symbol["diagnostics"]:
-                if not symbol["isTypeKnown"] and "missing type annotation" in said["message"]:
-                    print(f"  {symbol['name']}")
+    for name, said in sources(unknown, found["symbols"]):
+        print(f"{name}: {said}")
     print(f"{len(public) - len(unknown)} of {len(public)} public names have known types", file=sys.stderr)
     sys.exit(bool(unknown))
 
