@@ -9,6 +9,7 @@ import types
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 from clika_pytree._native import Dispatcher, GuardCache
+from clika_pytree.other_libraries.torch_return_types import register_once
 from clika_pytree.registration import described
 from clika_pytree.runtimes.protocol import Misfit, TensorGuards
 from clika_pytree.typing import TYPE_CHECKING
@@ -100,6 +101,7 @@ class Compiled(Dispatcher, Generic[P, R]):
         if traced_name() is not None:
             # Part of another graph: what it does is recorded there.
             return cast("R", self.__wrapped__(*args, **kwargs))
+        register_once()
         while True:
             call = self._cache.bind(args, kwargs)
             if any(runtime.is_traced(call.tensors) for runtime in call.runtimes):
@@ -180,6 +182,7 @@ class Compiled(Dispatcher, Generic[P, R]):
         return self._explained(args, kwargs)
 
     def _explained(self, args: Any, kwargs: Any) -> Explanation:
+        register_once()
         call = self._cache.bind(args, kwargs)
         changes = self._changes(call)
         notes: list[str] = []

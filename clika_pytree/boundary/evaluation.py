@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clika_pytree._native import dict_insertion_ordered, keystr, runtime_of, tree_leaves, tree_leaves_with_path
+from clika_pytree.other_libraries.torch_return_types import register_once
 from clika_pytree.runtimes.answers import failure_of
 from clika_pytree.runtimes.protocol import Failed, RecordingError
 from clika_pytree.typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ def wait_for(trees: tuple[Any, ...], namespace: Namespace) -> None:
             f"eval() at {user_place()} was called inside {inside}, which is being compiled or traced: a tensor has no "
             "elements there. Return it, and call eval() on the result"
         )
+    register_once()
     failures: list[tuple[Place, BaseException]] = []
     for runtime, places, tensors in by_runtime(trees, namespace):
         try:

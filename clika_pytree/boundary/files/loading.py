@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clika_pytree._native import FileFormatError, PyTreeTypeError, PyTreeValueError, runtime_of, tree_leaves
+from clika_pytree.other_libraries.torch_return_types import register_once
 from clika_pytree.registration import described
 from clika_pytree.runtimes import runtime_named
 from clika_pytree.runtimes.protocol import Host
@@ -51,6 +52,7 @@ def load_tree(
         raise PyTreeTypeError(f'load() expects "error" or "dict" as unknown, got {described(unknown)}')
     if type(device) is not str:
         raise PyTreeTypeError(f"load() expects the name of a device, got {described(device)}")
+    register_once()
     opened = open_files(place, name)
     chosen = runtime_for(runtime, like, namespace)
     spec = opened.structure(namespace, unknown)

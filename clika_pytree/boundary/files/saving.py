@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError
+from clika_pytree.other_libraries.torch_return_types import register_once
 from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ def save_tree(
         raise PyTreeTypeError(
             f"save() expects a number of bytes or None as max_shard_bytes, got {described(max_shard_bytes)}"
         )
+    register_once()
     plan = plan_of(obj, namespace)
     from .shards import forget_shards, may_be_sharded, save_shards
 

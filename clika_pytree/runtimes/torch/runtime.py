@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from clika_pytree.other_libraries import torch_polyfills
+from clika_pytree.other_libraries import torch_polyfills, torch_return_types
 from clika_pytree.runtimes.protocol import Runtime
 from clika_pytree.typing import TYPE_CHECKING
 
@@ -103,3 +103,4 @@ class TorchRuntime(Runtime):
 
 runtime = TorchRuntime()
 torch_polyfills.prepare()
+torch_return_types.register_once()
