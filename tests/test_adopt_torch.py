@@ -53,7 +53,7 @@ def test_dataclasses_and_constants_of_pytorch() -> None:
         assert cp.treespec_loads(cp.treespec_dumps(spec)) == spec
 
 
-def test_outputs_and_caches_of_transformers() -> None:
+def test_outputs_of_transformers() -> None:
     torch = pytest.importorskip("torch", reason=WITHOUT_TORCH)
     pytest.importorskip("transformers", reason="transformers is not installed: `pip install transformers`")
     outputs: Any = import_module("transformers.modeling_outputs")
@@ -74,6 +74,22 @@ def test_outputs_and_caches_of_transformers() -> None:
         assert cp.treespec_to_torch(spec) == structure
 
 
+def test_a_cache_of_transformers() -> None:
+    """It is registered by a function of theirs, after PyTorch was adopted."""
+    torch = pytest.importorskip("torch", reason=WITHOUT_TORCH)
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    cache = transformers.DynamicCache()
+    cache.update(torch.ones(1, 2, 3, 4), torch.zeros(1, 2, 3, 4), 0)
+    with pytree.adopt("torch"):
+        executorch: Any = import_module("transformers.integrations.executorch")
+        executorch.register_dynamic_cache_export_support()
+        leaves, spec = cp.tree_flatten([cache])
+        assert [cp.keystr(path) for path in spec.key_paths()] == ["[0]['key_cache'][0]", "[0]['value_cache'][0]"]
+        (rebuilt,) = spec.unflatten(leaves)
+        assert type(rebuilt) is transformers.DynamicCache
+        assert rebuilt.get_seq_length() == 3
+
+
 def test_tensordicts() -> None:
     torch = pytest.importorskip("torch", reason=WITHOUT_TORCH)
     tensordict = pytest.importorskip("tensordict", reason="tensordict is not installed: `pip install tensordict`")
@@ -86,3 +102,19 @@ def test_tensordicts() -> None:
         assert doubled["b", "c"].shape == (3,)
         assert doubled.batch_size == tree.batch_size
         assert spec.num_leaves == 2
+
+
+def test_functions_of_adopted_classes_compile() -> None:
+    torch = pytest.importorskip("torch", reason=WITHOUT_TORCH)
+    tensordict = pytest.importorskip("tensordict", reason="tensordict is not installed: `pip install tensordict`")
+    from torch_settings import backend
+
+    tree = tensordict.TensorDict({"a": torch.ones(3, 2), "b": {"c": torch.zeros(3)}}, batch_size=[3])
+    with backend(), pytree.adopt("torch"):
+        step = cp.compile(lambda tree: {"tree": tree.apply(lambda leaf: leaf + 1), "best": tree["a"].max(1)})
+        for _ in range(2):
+            result = step(tree.clone())
+            assert type(result["tree"]) is type(tree)
+            assert result["tree"]["b", "c"].tolist() == [1.0, 1.0, 1.0]
+            assert type(result["best"]) is torch.return_types.max
+        assert step.cache_info()[:2] == (1, 1)
