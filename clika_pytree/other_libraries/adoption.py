@@ -132,12 +132,16 @@ def adopted(caller: str, name: Any, namespace: str) -> Adoption:
         raise RegistrationError(no_table(library))
     with _lock:
         source = next((s for s in _sources if s.library is library and s.namespace == namespace), None)
-        is_new = source is None
+        waits = source is None
         if source is None:
             source = Source(library, namespace)
             _sources = (*_sources, source)
+            # Here, so that another thread which adopts the same does not go on before.
+            if is_imported(library.module):
+                source.begin()
+                waits = False
         source.adoptions += 1
-    if is_new:
+    if waits:
         when_imported(library.module, source)
     return Adoption(name, source)
 
