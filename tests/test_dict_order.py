@@ -405,3 +405,24 @@ def test_arguments():
         cp.dict_insertion_ordered()
     with cp.dict_insertion_ordered(mode=False):
         assert read() == SORTED
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 40, (1 << 14) + 1])
+@pytest.mark.parametrize("kind", ["text", "wide text", "text and bytes"])
+def test_dicts_of_texts_are_sorted_as_python_sorts_them(size, kind):
+    keys = [
+        f"k{number * 7919 % 104729}" + "\U0001f600é" * (kind == "wide text" and number % 3) for number in range(size)
+    ]
+    keys = list(dict.fromkeys(keys))
+    tree = {key: index for index, key in enumerate(keys)}
+    wanted = sorted(keys)
+    if kind == "text and bytes" and keys:
+        tree[b"last"] = len(keys)
+        wanted = [b"last", *wanted]  # by the names of the classes
+    with cp.dict_insertion_ordered(False):
+        leaves, spec = cp.tree_flatten({"b": tree, "a": 0})
+    assert leaves == [0, *(tree[key] for key in wanted)]
+    assert list(spec.child(1).entries()) == wanted
+    rebuilt = spec.unflatten(leaves)
+    assert list(rebuilt) == ["b", "a"]
+    assert list(rebuilt["b"].items()) == list(tree.items())

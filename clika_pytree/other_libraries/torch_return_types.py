@@ -32,8 +32,9 @@ def register_once() -> None:
 
 def register_all() -> None:
     """Register those classes that nobody has registered before."""
-    found: dict[str, Any] = vars(sys.modules["torch"].return_types)
-    for name, cls in found.items():
+    torch: Any = sys.modules["torch"]
+    for name in dir(torch.return_types):
+        cls: Any = getattr(torch.return_types, name)
         if isinstance(cls, type) and hasattr(cls, "n_sequence_fields") and not is_registered(cls):
             functions = flatten_of(cls), unflatten_of(cls)
             add(Registration.function(cls, "", *functions, None, f"torch.return_types.{name}"))

@@ -173,7 +173,7 @@ impl DictInsertionOrdered {
 const PER_KEY: usize = 4;
 
 /// Nobody can interrupt the sorting of so many strs, which takes some milliseconds.
-const MOST_AT_ONCE: usize = 1 << 14;
+pub(super) const MOST_AT_ONCE: usize = 1 << 14;
 
 /// How one key sorts among those that can't all be compared: by the name of its class, then by place or by value.
 struct Rank<'py> {
@@ -194,9 +194,10 @@ pub(super) fn sorted_places<'py>(
     let mut order = gathered(0..keys.len())?;
     if keys.iter().all(|key| ffi::type_address(ffi::raw(key)) == ffi::str_address()) {
         if keys.len() <= MOST_AT_ONCE {
-            order.sort_by(|a, b| compare_text(&keys[*a], &keys[*b]));
+            order.sort_by(|a, b| ffi::compare_texts(ffi::raw(&keys[*a]), ffi::raw(&keys[*b])));
         } else {
-            sort(py, &mut order, &mut |a, b| Ok(compare_text(&keys[a], &keys[b]).is_lt()))?;
+            let is_less = |a: usize, b: usize| ffi::compare_texts(ffi::raw(&keys[a]), ffi::raw(&keys[b])).is_lt();
+            sort(py, &mut order, &mut |a, b| Ok(is_less(a, b)))?;
         }
         return Ok(order);
     }
@@ -220,11 +221,6 @@ pub(super) fn sorted_places<'py>(
 fn noted(py: Python<'_>, raised: PyErr, here: &dyn Fn() -> KeyPath) -> PyErr {
     add_note(py, &raised, || format!("clika_pytree: raised by comparing the keys of the dict {}", here().place()));
     raised
-}
-
-fn compare_text(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> Ordering {
-    // Exact strs: comparing them runs no Python code and can't fail.
-    left.compare(right).unwrap_or(Ordering::Equal)
 }
 
 fn less(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<bool> {

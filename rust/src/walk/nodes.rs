@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::apart::{Failure, meta_values, take_apart};
-use super::key_order::sorted_places;
+use super::key_order::{MOST_AT_ONCE, sorted_places};
 use super::reading::{deque_items, ordered_entries};
 use super::walker::Walker;
 use crate::ffi::{self, DictEntries, Raw};
@@ -27,6 +27,7 @@ impl Walker {
     ) -> PyResult<()> {
         match kind {
             Kind::Dict if !self.rules.sorted => self.open_dict::<KEEP>(py, container, kind, None),
+            Kind::Dict if self.open_sorted_texts::<KEEP>(py, container)? => Ok(()),
             // SAFETY: the class of the container was looked at, and its items are copied before Python code runs.
             Kind::List => self.open_sequence::<KEEP>(py, kind, None, unsafe { ffi::list_items(container) }),
             // SAFETY: as above.
@@ -78,6 +79,43 @@ impl Walker {
         }
         self.interrupts.count(arity);
         self.enter::<KEEP>(py, node, base)
+    }
+
+    /// A dict whose keys are strs, by sorted key; `false` where it has others, or too many to sort them at once. No
+    /// Python code runs meanwhile.
+    fn open_sorted_texts<const KEEP: bool>(&mut self, py: Python<'_>, dict: Raw) -> PyResult<bool> {
+        let arity = ffi::dict_len(dict);
+        let mut entries = Vec::new();
+        if arity > MOST_AT_ONCE || entries.try_reserve_exact(arity).is_err() {
+            return Ok(false);
+        }
+        // SAFETY: `dict` is a live dict, and nothing in the loop runs Python code.
+        for ((key, value), place) in unsafe { DictEntries::new(dict) }.zip(0u32..) {
+            if ffi::type_address(key) != ffi::str_address() {
+                return Ok(false);
+            }
+            entries.push((key, value, place));
+        }
+        let was_sorted = entries.is_sorted_by(|left, right| ffi::compare_texts(left.0, right.0).is_lt());
+        if !was_sorted {
+            entries.sort_unstable_by(|left, right| ffi::compare_texts(left.0, right.0));
+        }
+        let node = self.draft.open(Kind::Dict, arity)?;
+        let base = self.agenda.len();
+        for (key, value, _) in &entries {
+            self.draft.add_key(py, *key)?;
+            self.agenda.push_borrowed(*value)?;
+        }
+        if !was_sorted {
+            let mut sorted_places = gathered(std::iter::repeat_n(0u32, arity))?;
+            for (place, (_, _, original)) in (0u32..).zip(&entries) {
+                sorted_places[*original as usize] = place;
+            }
+            self.draft.orders.grow(Order { node, sorted_places: sorted_places.into_boxed_slice() })?;
+        }
+        self.interrupts.count(arity);
+        self.enter::<KEEP>(py, node, base)?;
+        Ok(true)
     }
 
     /// What is not met in every tree.
