@@ -102,6 +102,7 @@ def test(venv: str, arguments: list[str]) -> None:
         assert modules(built) == modules(beside), modules(built) ^ modules(beside)
         pip(python, "install", built)
     check(python)
+    pip(python, "install", "--upgrade", "pip")  # older ones download what they would install
     for extra in RUNTIMES:
         pip(python, "install", "--dry-run", f"{beside}[{extra}]")
         print(f"clika-pytree[{extra}] has all it asks for", flush=True)
