@@ -1,5 +1,6 @@
 """Compiled functions: what is called, beside what, and what has to come out of it."""
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -64,6 +65,16 @@ def mlx_step(name: str, _with_jax: bool) -> Subject:
     from mlx import core as mx
 
     return step_beside("mlx", mx.compile, layers(number_in(name), lambda: mx.ones(2)))
+
+
+def torch_step(name: str, _with_jax: bool) -> Subject:
+    """The same, compiled by PyTorch for us and by PyTorch alone."""
+    if find_spec("torch") is None:
+        return Subject({}, lambda result: True)
+    import torch
+
+    compiled = functools.partial(torch.compile, fullgraph=True, dynamic=False)
+    return step_beside("torch", compiled, layers(number_in(name), lambda: torch.ones(2)))
 
 
 def number_in(name: str) -> int:
@@ -155,6 +166,7 @@ SUBJECTS: dict[str, tuple[list[str], Callable[[str, bool], Subject]]] = {
     "no_graph": ([f"graphs{MANY_GRAPHS}"], no_graph),
     "jax_step": (["tensors1", "tensors10", "tensors100", "tensors1000"], jax_step),
     "mlx_step": (["tensors1", "tensors10", "tensors100", "tensors1000"], mlx_step),
+    "torch_step": (["tensors1", "tensors10", "tensors100", "tensors1000"], torch_step),
     "mlp": (["batch1", "batch64", "batch1024", "batch16384"], mlp),
     "chain": (["float32", "float64"], chain),
 }

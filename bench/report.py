@@ -7,8 +7,14 @@ from figures import FLOOR, OURS, Cell, Curves, Row, exponent
 
 PEERS = ["jaxlib", "optree", "dm-tree", "torch"]
 # What is beside a compiled function, and how the table calls it.
-BESIDE_COMPILED = {"jaxlib": "jax.jit", "mlx": "mx.compile", "numpy": "eager numpy", "10 graphs": "among 10 graphs"}
-COMPILED = {"call", "jax_step", "mlx_step", "other_graph", "no_graph", "mlp", "chain"}
+BESIDE_COMPILED = {
+    "jaxlib": "jax.jit",
+    "mlx": "mx.compile",
+    "torch": "torch.compile",
+    "numpy": "eager numpy",
+    "10 graphs": "among 10 graphs",
+}
+COMPILED = {"call", "jax_step", "mlx_step", "torch_step", "other_graph", "no_graph", "mlp", "chain"}
 # And what is beside a file.
 BESIDE_FILES = {"safetensors": "safetensors.numpy", "raw": "raw write"}
 FILES = {"save", "save_synced", "load"}

@@ -184,8 +184,9 @@ def test_what_is_compiled_gives_what_is_right(module):
     compiled = module("compiled")
     for operation, (names, make) in compiled.SUBJECTS.items():
         subject = make(names[0], False)
-        has_mlx = importlib.util.find_spec("mlx") is not None
-        assert len(subject.calls) == {"call": 1, "jax_step": 0, "mlx_step": 2 * has_mlx}.get(operation, 2)
+        has = {name: importlib.util.find_spec(name) is not None for name in ("mlx", "torch")}
+        counts = {"call": 1, "jax_step": 0, "mlx_step": 2 * has["mlx"], "torch_step": 2 * has["torch"]}
+        assert len(subject.calls) == counts.get(operation, 2)
         for call in subject.calls.values():
             assert subject.check(call())
             assert subject.check(call())
