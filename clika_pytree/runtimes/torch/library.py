@@ -15,6 +15,10 @@ overrides: Any = import_module("torch.overrides")
 fakes: Any = import_module("torch._subclasses.fake_tensor")
 functional: Any = import_module("torch._subclasses.functional_tensor")
 
+# Asked at each call: names of this module, so that neither is looked up in others.
+current_level: Any = functorch.maybe_current_level
+count_of_modes: Any = torch._C._len_torch_dispatch_stack
+
 Tensor: type[Any] = torch.Tensor
 Module: type[Any] = torch.nn.Module
 FakeTensor: type[Any] = fakes.FakeTensor
@@ -52,4 +56,4 @@ def is_real(x: Any) -> bool:
 
 def is_transforming() -> bool:
     """Whether this thread is inside `torch.func`, `make_fx`, an export, or another mode that sees each operation."""
-    return functorch.maybe_current_level() is not None or torch._C._len_torch_dispatch_stack() > 0
+    return current_level() is not None or count_of_modes() > 0

@@ -6,7 +6,7 @@ from clika_pytree.runtimes.free_sizes import Guards
 from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
 
-from .library import Tensor, check_version, is_transforming, torch
+from .library import Tensor, check_version, count_of_modes, current_level, torch
 from .modules import Places, conditions, modules_around
 from .recording import Held, Recording
 from .refusals import translated
@@ -54,6 +54,7 @@ class Program:
         if settings.get("mode") is None:  # PyTorch takes either
             settings = {**settings, "options": {"guard_filter_fn": without_own, **settings.get("options", {})}}
         self.compiled = torch.compile(self.recording.function(), **settings)
+        self.recipes, self.is_direct = self.recording.recipes, not self.arrays and not self.held
 
     @property
     def nodes(self) -> int:
@@ -66,14 +67,14 @@ class Program:
 
     def run(self, tensors: Sequence[Any], /) -> list[Any]:
         """The results for these tensors."""
-        if is_transforming():
+        if current_level() is not None or count_of_modes():  # is_transforming(), in place
             return self.flat_fn([*tensors])
-        given = self.inputs(tensors) if self.arrays or self.held else tensors
+        given = tensors if self.is_direct else self.inputs(tensors)
         try:
             computed, number = self.compiled(given)
         except Exception as error:
             given, computed, number = self.run_again(error, tensors)
-        recipe: Recipe = self.recording.recipes[number]
+        recipe: Recipe = self.recipes[number]
         if recipe.is_plain:
             return computed  # type: ignore[no-any-return]
         # An array of numpy comes back as itself, and not as the tensor made of it.
