@@ -123,6 +123,27 @@ def test_compiled_functions_have_functional_gradients(compiled_layer):
     assert same(torch.func.jvp(lambda x: compiled_layer(PARAMS, x)["y"], (x,), (x,))[1] > 0, torch.ones(2, 4) > 0)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # of PyTorch itself
+def test_second_derivatives_are_those_of_torch_func():
+    compiled = crt.compile(lambda x: {"y": torch.sin(x) ** 2})
+    x = torch.ones(2, requires_grad=True)
+    (gradient,) = torch.autograd.grad(compiled(x)["y"].sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not currently support double backward"):
+        gradient.sum().backward()
+    hessian = torch.func.hessian(lambda x: compiled(x)["y"].sum())(x.detach())
+    assert torch.allclose(hessian, torch.diag(2 * torch.cos(2 * x.detach())))
+
+
+def test_the_function_itself_is_a_part_of_what_pytorch_compiles(compiled_layer):
+    def outer(layer):
+        return torch.compile(lambda x: layer(PARAMS, x)["y"] * 2, fullgraph=True, backend="eager")
+
+    x = torch.ones(2, 3)
+    assert same(outer(compiled_layer.__wrapped__)(x), layer(PARAMS, x)["y"] * 2)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="compiled function layer"):
+        outer(compiled_layer)(x)
+
+
 def test_compiled_functions_are_exported_as_a_part(compiled_layer):
     class Whole(torch.nn.Module):
         def forward(self, x):
