@@ -103,6 +103,49 @@ def test_a_number_is_made_once_for_each_dtype_and_named_after_its_value():
     assert "x1 ** 2" in text
 
 
+SIMILAR = [0, 0.1, 0.2, 1, 1.1, 1.5, 1e-08, -1, -1.5, 2, 2.1, -2, 10, 1.0, 0.0, -0.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_numbers_whose_names_are_alike_are_told_apart(dtype):
+    x = np.arange(1, 4).astype(dtype)
+    y = x.astype("float16")
+    for order in (SIMILAR, SIMILAR[::-1]):
+        for first in order:
+            numbers = [first, *order]
+            check(lambda x, y, numbers=numbers: [z * number for number in numbers for z in (x, y)], [x, y])
+        text = check(lambda x, order=order: [x * number for number in order], [x]).text()
+        made = [line.split(" = ")[0] for line in text.splitlines() if line.startswith("n")]
+        assert len(made) == len(set(made)) == len(SIMILAR) * (np.lib.NumpyVersion(np.__version__) >= "2.0.0")
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16", "float32"])
+def test_one_item_is_computed_as_numpy_does(dtype):
+    """numpy has other loops where a result of one item takes the place of an operand."""
+    rng = np.random.default_rng(0)
+
+    def values(*shape):
+        numbers = rng.standard_normal(shape)
+        return (numbers + 1j * rng.standard_normal(shape)).astype(dtype) if "c" in dtype else numbers.astype(dtype)
+
+    def long(x):
+        t = x + 1
+        u = t * t
+        return [((u - 2) * t) / 3]
+
+    def beside(x, w):
+        t = 1 - w
+        u = t * t
+        return [x * (u * u)]
+
+    n = (1 << 18) // np.dtype(dtype).itemsize
+    with np.errstate(all="ignore"):
+        for _ in range(4):
+            check(long, [values(3 * n + 1)], [values(1)])
+            check(beside, [values(400, 1, 900), values(1, 1, 1)])
+            check(beside, [values(3 * n, 1), values(1, 1)])
+
+
 def test_where_numpy_warns_of_a_number_it_does_so_at_each_call():
     x = np.ones(3, np.float32)
     with np.errstate(all="ignore"):

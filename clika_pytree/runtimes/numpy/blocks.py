@@ -28,8 +28,18 @@ def few(node: Node) -> int:
 
 
 def rows(array: Any) -> int:
-    """How many rows of an array are a block."""
-    return max(1, min(len(array), BLOCK * len(array) // max(1, int(array.nbytes))))
+    """How many rows of an array are a block. No block has one row, if others have more: numpy has other loops for one
+    item that is written into its own place."""
+    length = len(array)
+    n = max(1, min(length, BLOCK * length // max(1, int(array.nbytes))))
+    while n > 1 and length % n == 1:
+        n += 1
+    return n
+
+
+def may_alias(dtype: Any) -> bool:
+    """Whether numpy computes the same bits where a result of one item takes the place of an operand."""
+    return bool(dtype.kind != "c" and dtype.name != "float16")
 
 
 @functools.cache
@@ -99,13 +109,16 @@ class Block:
             if key not in self.held:
                 self.outside[key] = arg
         names = {key: self.name(arg) for key, arg in args.items() if arg.kind != CONSTANT}
+        dying: list[Place] = []
         for key, arg in args.items():
             if key in self.held:
                 if analysis.last[key] <= index and key not in analysis.kept:
-                    self.free.append(self.held[key])
+                    dying.append(self.held[key])
             elif analysis.dying(arg, index) and analysis.dims(arg) == self.dims:
                 name = self.variables.of(arg)
-                self.free.append(Place(name, arg.dtype, lent=name in self.lent))
+                dying.append(Place(name, arg.dtype, lent=name in self.lent))
+        if may_alias(out.dtype):
+            self.free += dying
         inner = analysis.last[id(out)] < self.end and id(out) not in analysis.kept
         private = analysis.is_private(out)
         found = [
@@ -120,6 +133,8 @@ class Block:
         else:
             place = Place(self.variables.new(), out.dtype, scratch=inner, lent=not inner and analysis.is_lent(out))
             self.made.append(place)
+        if not may_alias(out.dtype):
+            self.free += dying
         self.held[id(out)] = place
         return Step(names, place.name, self.fill(op))
 

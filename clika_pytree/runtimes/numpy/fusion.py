@@ -13,7 +13,7 @@ import numpy as np
 
 from clika_pytree.typing import TYPE_CHECKING
 
-from .blocks import few
+from .blocks import few, may_alias
 from .dims import Assumed, first_size, of_input
 from .sizes import Dim, dims_in
 from .tape import CONSTANT, INPUT, Node, SizeTerm, nodes_in
@@ -201,8 +201,8 @@ class Analysis:
         return Count(found, count / math.prod(max(1, size) for size in found.shape))
 
     def fits(self, node: Node, out: Node) -> bool:
-        """Whether a result has a node's dtype and shape."""
-        return node.dtype == out.dtype and self.dims(node) == self.dims(out)
+        """Whether a result has a node's dtype and shape, and can take its place."""
+        return node.dtype == out.dtype and self.dims(node) == self.dims(out) and may_alias(out.dtype)
 
     def joins(self, op: Op, dims: Dims) -> bool:
         """Whether an elementwise operation can run by blocks of rows of arrays of that shape."""

@@ -54,9 +54,12 @@ class Numbers:
             return None
         key = (repr(term), array.dtype.name)
         if key not in self.names:
-            wish = re.sub(r"\W", "_", f"n{key[0]}".replace("-", "_"))
-            same = sum(name == wish or name.startswith(f"{wish}_") for name in self.names.values())
-            self.names[key] = f"{wish}_{same}" if same else wish
+            wish = name = re.sub(r"\W", "_", f"n{key[0]}")
+            count = 0
+            while name in self.names.values():
+                count += 1
+                name = f"{wish}_{count}"
+            self.names[key] = name
         return self.names[key]
 
     def lines(self) -> list[str]:
