@@ -200,7 +200,8 @@ def main() -> None:
     say("graphs", info)
     (graph,) = table = compiled.graphs()
     say("", table)
-    lines = graph.program.text().splitlines()
+    text = graph.program.text()
+    lines = text[text.index("def graph(") :].splitlines()
     say("source", "\n".join([*map(cut, lines[:6]), f"... and {len(lines) - 6} more lines"]))
 
     again, _ = train(step, params, work)
