@@ -6,6 +6,7 @@ import functools
 import gc
 import sys
 import types
+from collections import deque
 
 import numpy as np
 
@@ -32,18 +33,20 @@ ATOMS = (np.ndarray, np.generic, np.dtype, str, bytes, int, float, complex, type
 class Search:
     """A walk from roots, given with their names; `most` bounds it.
 
-    A wide one follows the methods, too, that operators and protocols call, of which the code names none.
+    A wide one follows the methods, too, that operators and protocols call, of which the code names none. There what is
+    nearest comes first, so that something large somewhere hides nothing else.
     """
 
     def __init__(self, roots: Iterable[tuple[str, Any]], most: int, *, wide: bool = False) -> None:
         self.most, self.wide = most, wide
-        self.agenda: list[Find] = [(name, root, frozenset()) for name, root in roots]
-        self.agenda.reverse()
+        self.agenda: deque[Find] = deque((name, root, frozenset()) for name, root in roots)
+        if not wide:
+            self.agenda.reverse()
         self.seen: dict[int, Any] = {}  # held, so that no address comes again
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         while self.agenda and len(self.seen) < self.most:
-            name, found, names = self.agenda.pop()
+            name, found, names = self.agenda.popleft() if self.wide else self.agenda.pop()
             if id(found) in self.seen:
                 continue
             self.seen[id(found)] = found
