@@ -7,6 +7,7 @@ to be complete here.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -34,7 +35,10 @@ def sources(unknown: list[Any], symbols: list[Any]) -> Iterator[tuple[str, str]]
 def main() -> None:
     pyright = Path(sys.executable).with_name("pyright")
     command = [pyright, "--pythonpath", sys.executable, "--verifytypes", PACKAGE, "--ignoreexternal", "--outputjson"]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    # For this question pyright looks for the package where the first Python of the path has it.
+    environment = {**os.environ, "PATH": os.pathsep.join([str(pyright.parent), os.environ.get("PATH", "")])}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    report = json.loads(done.stdout)
     found = report["typeCompleteness"]
     modules = {module["name"] for module in found["modules"]}
     public = [
