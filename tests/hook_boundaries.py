@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import tempfile
 from collections.abc import Callable
@@ -101,9 +102,13 @@ class PassingRuntime(HookRuntime):
 
 def register_runtime(w: World) -> Any:
     """Another one that comes and goes; what is remembered of all classes goes with it."""
-    runtime = cp.register_runtime(PassingRuntime())
-    cp.eval(w.savable)
-    cp.unregister_runtime(runtime)
+    runtime = PassingRuntime()
+    try:
+        cp.register_runtime(runtime)
+        cp.eval(w.savable)
+    finally:
+        with contextlib.suppress(cp.RegistrationError):
+            cp.unregister_runtime(runtime)
     return cp.tree_leaves(w.savable)
 
 

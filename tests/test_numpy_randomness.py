@@ -249,26 +249,6 @@ def test_whatever_holds_the_generator_a_draw_is_an_error(way):
     assert "pass them as an argument" in str(caught.value)
 
 
-STORE: dict[str, Any] = {}
-
-
-@pytest.mark.usefixtures("whole_heap")
-def test_something_large_beside_it_hides_no_generator_while_other_threads_run():
-    """A generator counts then where the function can reach it."""
-    large = [[[object()] for _ in range(300)] for _ in range(300)]
-    STORE.update(before=large, slots=SLOTS, after=[*large])
-    ended = threading.Event()
-    thread = threading.Thread(target=ended.wait)
-    thread.start()
-    try:
-        with pytest.raises(RecordingError, match="random numbers"):
-            record(lambda arrays: [arrays[0] + STORE["slots"].rng.normal()], [np.ones(3)])
-    finally:
-        ended.set()
-        thread.join()
-        STORE.clear()
-
-
 def test_what_is_drawn_from_the_system_names_the_users_line():
     with pytest.raises(RecordingError) as caught:
         record(lambda arrays: [arrays[0] + uuid.uuid4().int % 7], [np.ones(3)])
