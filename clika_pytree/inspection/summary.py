@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from clika_pytree._native import MappingKey, PyTreeTypeError
 from clika_pytree.registration import described
 from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
@@ -28,13 +30,13 @@ def summary_of(
     tree: Any, max_rows: int | None, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace
 ) -> TreeSummary:
     check_max_rows("tree_summary()", max_rows)
-    survey = Survey(FlatTree(tree, is_leaf, none_is_leaf, namespace))
-    rows: list[SummaryRow] = []
-    for row in survey.rows():
-        if max_rows is not None and len(rows) >= max_rows:
-            break
-        rows.append(row)
-    return TreeSummary(tuple(rows), survey.num_rows() - len(rows), len(survey.tree.leaves), survey.totals)
+    return summary_of_flat(FlatTree(tree, is_leaf, none_is_leaf, namespace), max_rows)
+
+
+def summary_of_flat(tree: FlatTree, max_rows: int | None) -> TreeSummary:
+    survey = Survey(tree)
+    rows = tuple(islice(survey.rows(), max_rows))
+    return TreeSummary(rows, survey.num_rows() - len(rows), len(tree.leaves), survey.totals)
 
 
 def check_max_rows(caller: str, given: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clika_pytree._native import TreeSpec
 from clika_pytree.inspection.flat_tree import FlatTree
-from clika_pytree.inspection.summary import Survey, check_max_rows
+from clika_pytree.inspection.summary import check_max_rows, summary_of_flat
 from clika_pytree.inspection.table import TreeSummary, bytes_text
 from clika_pytree.treespecs import treespec_dict, treespec_leaf
 from clika_pytree.typing import TYPE_CHECKING
@@ -81,7 +81,10 @@ def summary_of_file(path: FilePath, max_rows: int | None, namespace: Namespace) 
     structure, leaves, ties = contents(opened, stored, namespace)
     tree = FlatTree.of(structure)
     tree.leaves = leaves
-    table = summary_of(tree, max_rows)
+    table = summary_of_flat(tree, max_rows)
+    for row in table.rows:
+        if row.type == StoredTensor.__name__:
+            row.type = "tensor"  # of which library is for `load` to say
     return FileSummary(opened, structure, table, [*stored.values()], ties)
 
 
@@ -108,14 +111,3 @@ def contents(
         items |= {later: items[first] for later, first in document.ties.items()}
     structure = treespec_dict({key: treespec_leaf() for key in items})
     return structure, [*items.values()], {} if document is None else document.ties
-
-
-def summary_of(tree: FlatTree, max_rows: int | None) -> TreeSummary:
-    from itertools import islice
-
-    survey = Survey(tree)
-    rows = tuple(islice(survey.rows(), max_rows))
-    for row in rows:
-        if row.type == StoredTensor.__name__:
-            row.type = "tensor"  # of which library is for `load` to say
-    return TreeSummary(rows, survey.num_rows() - len(rows), len(tree.leaves), survey.totals)
