@@ -79,6 +79,7 @@ mod _native {
         module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         crate::values::set_own_objects(module.py(), crate::python::own_objects::OWN_OBJECTS);
         crate::ffi::check_layout(module.py())?;
+        crate::ffi::check_fields(module.py())?;
         crate::ffi::hash_by_known::<crate::spec::TreeSpec>(module.py());
         crate::registry::builtins(module.py())?;
         crate::walk::prepare(module.py())?;

@@ -54,6 +54,8 @@ mod layout {
     const GENERAL: u8 = 0;
     /// Entries of key and value; every key is an exact str.
     const TEXTS: u8 = 1;
+    /// The same, of a table whose values lie in the instances that share it.
+    const SHARED: u8 = 2;
 
     /// # Safety
     /// `dict` is a live dict, and its layout is known.
@@ -72,15 +74,35 @@ mod layout {
                 GENERAL => (3, 1),
                 _ => return None,
             };
-            let index = head.add(1);
-            let first = index.byte_add(1usize << (*head).log2_index_bytes).cast::<Option<Raw>>();
             Some(DictTable {
-                first_key: first.add(before_key),
+                first_key: first_entry(head).add(before_key),
                 words,
                 entries: (*head).entries.cast_unsigned(),
                 used: (*dict).ma_used.cast_unsigned(),
                 texts: words == 2,
             })
+        }
+    }
+
+    /// # Safety
+    /// The head of a table.
+    #[inline]
+    unsafe fn first_entry(head: *const Head) -> *const Option<Raw> {
+        // SAFETY: the promise of the caller; the index lies between the head and the entries.
+        unsafe { head.add(1).byte_add(1usize << (*head).log2_index_bytes).cast() }
+    }
+
+    /// # Safety
+    /// `keys` is null or the table that the instances of a class share, and the layout is known.
+    pub(super) unsafe fn shared_key(keys: *const std::ffi::c_void, name: Raw) -> Option<usize> {
+        let head = keys.cast::<Head>();
+        // SAFETY: the promise of the caller.
+        unsafe {
+            if head.is_null() || (*head).kind != SHARED {
+                return None;
+            }
+            let first = first_entry(head);
+            (0..(*head).entries.cast_unsigned()).find(|entry| *first.add(entry * 2) == Some(name))
         }
     }
 }
@@ -164,6 +186,19 @@ impl DictTable {
 #[cold]
 fn same_text(found: Option<Raw>, expected: Option<Raw>) -> bool {
     found.zip(expected).is_some_and(|(found, expected)| super::are_equal_texts(found, expected))
+}
+
+/// The place of an interned name among the attributes that the instances of a class share.
+///
+/// # Safety
+/// `keys` is null or the table of a living class for this.
+#[cfg(all(Py_3_11, not(Py_3_15), not(Py_GIL_DISABLED), target_pointer_width = "64"))]
+pub(super) unsafe fn shared_key(keys: *const std::ffi::c_void, name: Raw) -> Option<usize> {
+    if !dict_layout_is_known() {
+        return None;
+    }
+    // SAFETY: the promise of the caller; the layout was checked.
+    unsafe { layout::shared_key(keys, name) }
 }
 
 /// Whether dicts can be read in place.

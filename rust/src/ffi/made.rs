@@ -2,13 +2,21 @@
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use super::RefVec;
+use super::{Raw, RefVec, raw};
 use crate::errors::text_of;
 
 /// So many references are moved at once: more take their time, in which the user may press Ctrl-C.
 const PART: usize = 1 << 20;
+
+/// The empty tuple, of which there is one, for ever.
+#[inline]
+pub(crate) fn empty_tuple(py: Python<'_>) -> Raw {
+    static EMPTY: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    raw(EMPTY.get_or_init(py, || PyTuple::empty(py).unbind()).bind(py).as_any())
+}
 
 /// A list of the references from `start` on.
 pub(crate) fn list_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) -> PyResult<Bound<'py, PyList>> {

@@ -5,7 +5,8 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use pyo3::prelude::*;
-use pyo3::{Borrowed, ffi};
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::{Borrowed, PyClass, ffi};
 
 use super::free::give_back;
 use crate::errors::no_memory;
@@ -48,6 +49,16 @@ impl Raw {
     pub(crate) fn as_ptr(self) -> *mut ffi::PyObject {
         self.0.as_ptr()
     }
+}
+
+/// What lies in an object of ours.
+///
+/// # Safety
+/// `object` is an instance of `T`, and stays alive as long as what is lent is in use.
+#[inline]
+pub(crate) unsafe fn content<T: PyClass<Frozen = True> + Sync>(py: Python<'_>, object: Raw) -> &T {
+    // SAFETY: the promise of the caller; a frozen object lends its content for as long as it lives.
+    unsafe { &*std::ptr::from_ref(Borrowed::from_ptr(py, object.as_ptr()).cast_unchecked::<T>().get()) }
 }
 
 /// A stack of owned references (or gaps), whose memory is asked for fallibly.

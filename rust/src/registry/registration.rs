@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::errors::{printable, text_of};
-use crate::ffi::{self, Link};
+use crate::ffi::{self, FieldPlaces, GilCell, Link, Raw};
 use crate::limits::all_of;
 use crate::structure::{Kind, Mixer};
 
@@ -19,8 +19,19 @@ pub(crate) struct DroppedDefault {
 
 /// How the instances of a registered class come apart and are put together.
 pub(crate) enum Manner {
-    Functions { flatten: Py<PyAny>, unflatten: Py<PyAny>, with_keys: Option<Py<PyAny>> },
-    Fields { data: Vec<Py<PyString>>, meta: Vec<Py<PyString>>, defaults: Vec<DroppedDefault>, init: bool },
+    Functions {
+        flatten: Py<PyAny>,
+        unflatten: Py<PyAny>,
+        with_keys: Option<Py<PyAny>>,
+    },
+    Fields {
+        data: Vec<Py<PyString>>,
+        meta: Vec<Py<PyString>>,
+        defaults: Vec<DroppedDefault>,
+        init: bool,
+        /// Where the data fields lie in an instance.
+        places: GilCell<FieldPlaces>,
+    },
     Static,
 }
 
@@ -31,6 +42,8 @@ pub(crate) enum Manner {
 pub(crate) struct Registration {
     pub(crate) cls: Py<PyType>,
     pub(crate) namespace: String,
+    /// The part of it that a structure's hash covers: class and namespace.
+    pub(crate) identity: u64,
     pub(crate) manner: Manner,
     serialized_type_name: Option<Py<PyAny>>,
     to_dumpable_context: Option<Py<PyAny>>,
@@ -43,6 +56,12 @@ fn class_of<'py>(cls: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyType>> {
         let message = format!("only a class can be registered, got {found}: pass the class itself");
         crate::errors::type_error(cls.py(), &message)
     })
+}
+
+fn identity(cls: &Py<PyType>, namespace: &str) -> u64 {
+    let mut mixer = Mixer::new(cls.as_ptr() as u64);
+    namespace.bytes().for_each(|byte| mixer.add(u64::from(byte)));
+    mixer.finish()
 }
 
 /// Field names as interned strs: attribute look-up compares interned names by address.
@@ -69,11 +88,29 @@ impl Registration {
         self.cls.bind(py).name().map_or_else(|_| "a class".to_owned(), |name| printable(&name.to_string_lossy()))
     }
 
-    /// The part of it that a structure's hash covers: class and namespace.
-    pub(crate) fn identity(&self, py: Python<'_>) -> u64 {
-        let mut mixer = Mixer::new(ffi::address_of(self.cls.bind(py)) as u64);
-        self.namespace.bytes().for_each(|byte| mixer.add(u64::from(byte)));
-        mixer.finish()
+    /// Adds the fields of an instance to `target`, as far as its memory goes; the references are borrowed. `false`, and
+    /// nothing added, where they have to be asked for by name, or there are fields that are no children. Runs no Python
+    /// code.
+    #[inline]
+    pub(crate) fn read_fields(&self, py: Python<'_>, object: Raw, target: &mut Vec<Option<Raw>>) -> bool {
+        match &self.manner {
+            Manner::Fields { meta, places, .. } if meta.is_empty() => {
+                places.with(py, |places| places.read(object, target))
+            }
+            _ => false,
+        }
+    }
+
+    /// Finds out where the fields of an instance lie, where that was not done for its class as it is now.
+    pub(crate) fn find_fields(&self, object: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = object.py();
+        let Manner::Fields { data, places, .. } = &self.manner else { return Ok(()) };
+        if places.with(py, |places| places.are_of(ffi::raw(object))) {
+            return Ok(());
+        }
+        let found = FieldPlaces::find(self.cls.bind(py), data)?;
+        places.with(py, |places| *places = found);
+        Ok(())
     }
 
     /// Whether two registrations are of one class, taken apart in the same manner, in one namespace.
@@ -113,7 +150,8 @@ impl Registration {
         let manner =
             Manner::Functions { flatten: flatten_fn, unflatten: unflatten_fn, with_keys: flatten_with_keys_fn };
         let cls = class_of(cls)?.unbind();
-        Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
+        let identity = identity(&cls, &namespace);
+        Ok(Self { cls, namespace, identity, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
     }
 
     /// A dataclass taken apart by its fields.
@@ -140,8 +178,10 @@ impl Registration {
             meta: interned(&meta_fields)?,
             defaults: defaults.map(|(name, value, is_factory)| DroppedDefault { name, value, is_factory }).collect(),
             init,
+            places: GilCell::new(FieldPlaces::UNKNOWN),
         };
-        Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
+        let identity = identity(&cls, &namespace);
+        Ok(Self { cls, namespace, identity, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
     }
 
     /// A class whose instances are childless nodes.
@@ -157,7 +197,8 @@ impl Registration {
     ) -> PyResult<Self> {
         let cls = class_of(cls)?.unbind();
         let manner = Manner::Static;
-        Ok(Self { cls, namespace, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
+        let identity = identity(&cls, &namespace);
+        Ok(Self { cls, namespace, identity, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })
     }
 
     /// The registered class.

@@ -8,8 +8,9 @@ use super::{Graph, Order, Structure, mix_slot, shape_hash};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, RefVec};
 use crate::limits::exactly;
+use crate::registry::Registration;
 use crate::structure::{Kind, Mixer, Node};
-use crate::values::text_hash;
+use crate::values::{self, text_hash};
 
 /// Nodes and slots in the order of a walk, hashed as they come.
 ///
@@ -160,7 +161,27 @@ impl Draft {
         Ok(())
     }
 
-    /// Closes the container at `index`, which was opened by one of the two above, or leaves it as it is.
+    /// Opens a dataclass instance without context.
+    #[inline]
+    pub(crate) fn open_record(
+        &mut self,
+        py: Python<'_>,
+        arity: usize,
+        registration: Raw,
+        record: &Registration,
+    ) -> Result<(), NoRoom> {
+        self.make_room(arity, 2)?;
+        self.end_run_within();
+        self.push_within(Kind::Dataclass, arity);
+        self.is_plain = false;
+        let context = ffi::empty_tuple(py);
+        self.slots.extend_within(2, [registration, context].into_iter(), |_| ());
+        self.mixer.add(record.identity);
+        self.mixer.add(values::EMPTY);
+        Ok(())
+    }
+
+    /// Closes the container at `index`, which was opened by one of those above, or leaves it as it is.
     #[inline]
     pub(crate) fn close_within(&mut self, index: u32) {
         self.end_run_within();

@@ -108,7 +108,7 @@ fn mix_class_slot(py: Python<'_>, mixer: &mut Mixer, slot: usize, value: Raw) ->
     match slot {
         0 => {
             let identity = match object.cast::<Registration>() {
-                Ok(registration) => registration.get().identity(py),
+                Ok(registration) => registration.get().identity,
                 Err(_) => value.as_ptr() as u64,
             };
             mixer.add(identity);

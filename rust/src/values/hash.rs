@@ -16,7 +16,8 @@ const INT: u64 = 0x494E_5400;
 const BOOL: u64 = 0x424F_4F00;
 const FLOAT: u64 = 0x464C_5400;
 const NONE: u64 = 0x4E4F_4E00;
-const EMPTY: u64 = 0x454D_5000;
+/// The hash of `()`.
+pub(crate) const EMPTY: u64 = 0x454D_5000;
 
 /// The hash of an exact str.
 #[inline]

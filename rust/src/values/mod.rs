@@ -12,5 +12,5 @@ mod parts;
 pub(crate) use bytes::{NoBytes, Writer};
 pub(crate) use equal::equal;
 pub(crate) use freeze::{freeze, thaw};
-pub(crate) use hash::{finished, hash, hash_within, quick_hash, text_hash};
+pub(crate) use hash::{EMPTY, finished, hash, hash_within, quick_hash, text_hash};
 pub(crate) use parts::{OwnHash, OwnObjects, Parts, Unusable, is_namedtuple_class, parts, set_own_objects};

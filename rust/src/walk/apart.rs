@@ -73,6 +73,7 @@ pub(super) fn take_apart<'py>(
         Manner::Fields { data, meta, .. } => {
             let (context, mutable_context) = meta_values(object, meta)?;
             let children = all_of(data.iter().map(|name| object.getattr(name.bind(py))))?;
+            registration.get().find_fields(object)?;
             Ok(Apart { children, context, mutable_context, entries: None })
         }
         Manner::Static => {

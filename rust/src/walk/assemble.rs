@@ -183,7 +183,7 @@ fn assemble_registered<'py>(
             let children = ffi::tuple_from(py, stack, base)?;
             unflatten.bind(py).call1((children, context))
         }
-        Manner::Fields { data, meta, defaults, init } => {
+        Manner::Fields { data, meta, defaults, init, .. } => {
             let context = context.cast_into::<PyTuple>()?;
             let names = data.iter().chain(meta).map(|name| name.bind(py));
             let children = (base..base + data.len()).filter_map(|index| stack.take(py, index));

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::agenda::Agenda;
 use super::walker::Frame;
 use crate::ffi::Raw;
+use crate::registry::Registration;
 use crate::structure::Kind;
 
 /// How many containers inside one another are read in place; deeper ones begin anew.
@@ -27,12 +28,51 @@ pub(super) struct Cursor {
     /// How many words lie between one child and the next.
     pub(super) words: u8,
     pub(super) kind: Kind,
+    /// How many of the gathered fields are its children.
+    pub(super) gathered: u16,
 }
 
 // SAFETY: the pointers are only followed with the GIL held, and there are no cursors between two steps of a walk.
 unsafe impl Send for Cursor {}
 // SAFETY: as above.
 unsafe impl Sync for Cursor {}
+
+/// The fields of the dataclasses that cursors stand on, the innermost last: borrowed, as their places are.
+///
+/// It never grows, since cursors point into it.
+#[derive(Default)]
+pub(super) struct Gathered {
+    fields: Vec<Option<Raw>>,
+}
+
+// SAFETY: the pointers are only followed with the GIL held, and there are none between two steps of a walk.
+unsafe impl Send for Gathered {}
+// SAFETY: as above.
+unsafe impl Sync for Gathered {}
+
+/// How many fields there is room for; what is wider or deeper is read field by field.
+const MOST_FIELDS: usize = 1024;
+
+impl Gathered {
+    /// Gathers the fields of a dataclass instance, where they can be read in place.
+    #[inline]
+    pub(super) fn fields_of(&mut self, py: Python<'_>, record: &Registration, object: Raw) -> Option<&[Option<Raw>]> {
+        if self.fields.capacity() == 0 {
+            self.fields.try_reserve_exact(MOST_FIELDS).ok()?;
+        }
+        let before = self.fields.len();
+        record.read_fields(py, object, &mut self.fields).then(|| &self.fields[before..])
+    }
+
+    #[inline]
+    pub(super) fn drop_last(&mut self, count: usize) {
+        self.fields.truncate(self.fields.len().saturating_sub(count));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.fields.clear();
+    }
+}
 
 impl Cursor {
     /// At least the number of children that are left.

@@ -12,7 +12,7 @@ use super::cursor::{Cursor, DEEPEST, MOST_AT_ONCE};
 use super::walker::Walker;
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, TypeAddress};
-use crate::registry::Class;
+use crate::registry::{Class, Registration};
 use crate::spec::NoRoom;
 use crate::structure::Kind;
 
@@ -32,6 +32,8 @@ impl Walker {
     pub(super) fn dive<const KEEP: bool>(&mut self, py: Python<'_>, root: Raw) -> PyResult<bool> {
         self.cursors.try_reserve(DEEPEST).map_err(no_memory)?;
         self.room = 0;
+        self.gathered.clear();
+        self.recalled = (0, None);
         match self.begin::<KEEP>(py, root, ffi::type_address(root))? {
             Begun::Not => return Ok(false),
             Begun::Done => return Ok(true),
@@ -71,7 +73,9 @@ impl Walker {
             if KEEP {
                 self.draft.close_within(node);
             }
-            self.cursors.pop();
+            if let Some(done) = self.cursors.pop() {
+                self.gathered.drop_last(usize::from(done.gathered));
+            }
             self.room -= self.cursors.last().map_or(0, Cursor::words_left);
             at_container = false;
         }
@@ -118,9 +122,21 @@ impl Walker {
             if KEEP {
                 self.draft.open_dict(py, &table)?;
             }
-            (Kind::Dict, table.first_value(), table.end(), table.words, table.used)
+            #[expect(clippy::cast_possible_truncation, reason = "2 or 3")]
+            let words = table.words as u8;
+            (Kind::Dict, table.first_value(), table.end(), words, table.used)
         } else {
-            let Some(kind) = self.kind_of_sequence(py, class) else { return Ok(Begun::Not) };
+            let kind = match class {
+                _ if class == ffi::list_address() => Kind::List,
+                _ if class == ffi::tuple_address() => Kind::Tuple,
+                _ => match self.recall(py, class) {
+                    Some(Class::Builtin(Kind::NamedTuple)) => Kind::NamedTuple,
+                    Some(Class::Registered(Kind::Dataclass, registration)) => {
+                        return self.begin_dataclass::<KEEP>(py, container, registration);
+                    }
+                    _ => return Ok(Begun::Not),
+                },
+            };
             // SAFETY: a live list or tuple, by its class; no Python code runs while the cursor is in use.
             let items = unsafe { ffi::items_of(container, kind == Kind::List) };
             if items.len() > MOST_AT_ONCE {
@@ -136,38 +152,89 @@ impl Walker {
             let places = items.as_ptr_range();
             (kind, places.start.cast(), places.end.cast(), 1, items.len())
         };
+        self.settle::<KEEP>(
+            py,
+            Cursor { container, next: first, end, node: self.draft.last_node(), words, kind, gathered: 0 },
+            children,
+        )
+    }
+
+    /// Opens a dataclass instance whose fields can be read in place.
+    #[inline(never)]
+    fn begin_dataclass<const KEEP: bool>(
+        &mut self,
+        py: Python<'_>,
+        instance: Raw,
+        registration: Raw,
+    ) -> Result<Begun, NoRoom> {
+        // SAFETY: the table owns the registration until Python code runs.
+        let record = unsafe { ffi::content::<Registration>(py, registration) };
+        let Some(fields) = self.gathered.fields_of(py, record, instance) else { return Ok(Begun::Not) };
+        let places = fields.as_ptr_range();
+        let (next, end, arity) = (places.start, places.end, fields.len());
+        if KEEP {
+            self.draft.open_record(py, arity, registration, record)?;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "so many are never gathered")]
+        let gathered = arity as u16;
+        let node = self.draft.last_node();
+        let cursor = Cursor { container: instance, next, end, node, words: 1, kind: Kind::Dataclass, gathered };
+        let begun = self.settle::<KEEP>(py, cursor, arity)?;
+        if matches!(begun, Begun::Done) {
+            self.gathered.drop_last(arity);
+        }
+        Ok(begun)
+    }
+
+    /// Takes the leaves at the head of a container that was opened; the cursor stays on the rest.
+    #[expect(clippy::inline_always, reason = "it is in the innermost loops, and a call is a tenth of its cost")]
+    #[inline(always)]
+    fn settle<const KEEP: bool>(
+        &mut self,
+        py: Python<'_>,
+        mut cursor: Cursor,
+        children: usize,
+    ) -> Result<Begun, NoRoom> {
         self.interrupts.count(children + 1);
         // Every child that is left may be a leaf: of this container, and of those around it.
         let room = self.room + self.cursors.last().map_or(0, Cursor::words_left);
         self.leaves.reserve_quietly(room + children).map_err(|_| NoRoom::NoMemory)?;
-        let node = self.draft.last_node();
-        let next = self.take_leaves::<KEEP>(py, first, end, words);
-        if next == end {
+        cursor.next = self.take_leaves::<KEEP>(py, cursor.next, cursor.end, usize::from(cursor.words));
+        if cursor.next == cursor.end {
             if KEEP {
-                self.draft.close_within(node);
+                self.draft.close_within(cursor.node);
             }
             return Ok(Begun::Done);
         }
         self.room = room;
-        #[expect(clippy::cast_possible_truncation, reason = "1, 2 or 3")]
-        let words = words as u8;
-        self.cursors.push(Cursor { container, next, end, node, words, kind });
+        self.cursors.push(cursor);
         Ok(Begun::Open)
     }
 
-    /// What a sequence is that can be read in place.
+    /// What a class is; the answer is kept for the next child, which often asks for the same.
     #[inline]
-    fn kind_of_sequence(&self, py: Python<'_>, class: TypeAddress) -> Option<Kind> {
-        if class == ffi::list_address() {
-            return Some(Kind::List);
+    fn recall(&mut self, py: Python<'_>, class: TypeAddress) -> Option<Class> {
+        if self.recalled.0 != class {
+            self.recalled = (class, self.rules.scope.known(py, class));
         }
-        if class == ffi::tuple_address() {
-            return Some(Kind::Tuple);
+        self.recalled.1
+    }
+
+    /// Whether instances of a class are known to be leaves; runs no Python code.
+    #[inline]
+    fn is_known_leaf(&mut self, py: Python<'_>, class: TypeAddress) -> bool {
+        if class == ffi::dict_address() || class == ffi::list_address() || class == ffi::tuple_address() {
+            return false;
         }
-        match self.rules.scope.known(py, class) {
-            Some(Class::Builtin(Kind::NamedTuple)) => Some(Kind::NamedTuple),
-            _ => None,
+        let is_leaf = match self.recall(py, class) {
+            Some(Class::Leaf) => true,
+            Some(Class::Builtin(Kind::None)) => self.rules.none_is_leaf,
+            _ => false,
+        };
+        if is_leaf {
+            self.last_leaf = class;
         }
+        is_leaf
     }
 
     /// Makes frames of the cursors; the last one stands before the child that is to be visited next.
@@ -182,6 +249,7 @@ impl Walker {
         }
         cursors.clear();
         self.cursors = cursors;
+        self.gathered.clear();
         self.look_for_circle(py)?;
         self.interruptible(py, 1)
     }
@@ -191,7 +259,12 @@ impl Walker {
         let container = cursor.container;
         // SAFETY: as in `begin`, and nothing has changed since.
         unsafe {
-            if cursor.kind != Kind::Dict {
+            if cursor.kind == Kind::Dataclass {
+                if let Some(Class::Registered(_, registration)) = self.recall(py, ffi::type_address(container)) {
+                    let record = ffi::content::<Registration>(py, registration);
+                    self.draft.open_record(py, usize::from(cursor.gathered), registration, record)?;
+                }
+            } else if cursor.kind != Kind::Dict {
                 let class = (cursor.kind == Kind::NamedTuple).then(|| ffi::class_of(container));
                 let arity = ffi::items_of(container, cursor.kind == Kind::List).len();
                 self.draft.open_sequence(cursor.kind, arity, class)?;

@@ -3,6 +3,8 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
 use pyo3::prelude::*;
 
 use super::cursor::{Cursor, DEEPEST, MOST_AT_ONCE};
@@ -27,6 +29,7 @@ impl Matcher<'_> {
     /// left to the walk. `false`, and nothing done, where that is not even so of the container itself.
     pub(super) fn follow(&mut self, py: Python<'_>, root: Raw, index: usize) -> PyResult<bool> {
         self.cursors.try_reserve(DEEPEST).map_err(no_memory)?;
+        self.gathered.clear();
         match self.begin(py, root, index)? {
             Begun::Not => return Ok(false),
             Begun::Taken => return Ok(true),
@@ -62,7 +65,9 @@ impl Matcher<'_> {
                     }
                 }
             }
-            self.cursors.pop();
+            if let Some(done) = self.cursors.pop() {
+                self.gathered.drop_last(usize::from(done.gathered));
+            }
         }
         Ok(true)
     }
@@ -126,12 +131,18 @@ impl Matcher<'_> {
             Kind::List => class == ffi::list_address(),
             Kind::Tuple => class == ffi::tuple_address(),
             Kind::NamedTuple => self.graph.slots.raw()[node.slots_at as usize] == Some(ffi::class_of(container)),
+            Kind::Dataclass => true,
             _ => false,
         };
         if !fits || arity > MOST_AT_ONCE || self.interrupts.are_spent() {
             return Ok(Begun::Not);
         }
-        let (next, end, words) = if node.kind == Kind::Dict {
+        let mut gathered = 0;
+        let (next, end, words) = if node.kind == Kind::Dataclass {
+            let Some(fields) = self.fields_of(py, container, index) else { return Ok(Begun::Not) };
+            gathered = arity;
+            (fields.start, fields.end, 1)
+        } else if node.kind == Kind::Dict {
             // SAFETY: a live dict, by its class; no Python code runs while the cursor is in use.
             let Some(table) = (unsafe { DictTable::of(container) }) else { return Ok(Begun::Not) };
             if table.used != arity || !table.has_keys(&self.graph.slots.raw()[node.slot_range()]) {
@@ -153,13 +164,26 @@ impl Matcher<'_> {
             let mut next: *const Option<Raw> = next;
             if self.take_leaves(py, &mut next, words, node.arity) {
                 self.at += 1;
+                self.gathered.drop_last(gathered);
                 return Ok(Begun::Taken);
             }
         }
-        #[expect(clippy::cast_possible_truncation, reason = "the number of a node; 1, 2 or 3")]
-        let (node_index, words) = (index as u32, words as u8);
-        self.cursors.push(Cursor { container, next, end, node: node_index, words, kind: node.kind });
+        #[expect(clippy::cast_possible_truncation, reason = "the number of a node; 1, 2 or 3; as many as are gathered")]
+        let (node_index, words, gathered) = (index as u32, words as u8, gathered as u16);
+        self.cursors.push(Cursor { container, next, end, node: node_index, words, kind: node.kind, gathered });
         Ok(Begun::Open)
+    }
+
+    /// The fields of a dataclass instance that fits its node, where they can be read in place.
+    fn fields_of(&mut self, py: Python<'_>, instance: Raw, index: usize) -> Option<Range<*const Option<Raw>>> {
+        let node = &self.graph.nodes[index];
+        let registration = self.graph.registration(py, node)?;
+        let context = self.graph.slots.raw()[node.slots_at as usize + 1];
+        if context != Some(ffi::empty_tuple(py)) {
+            return None;
+        }
+        let fields = self.gathered.fields_of(py, registration.get(), instance)?;
+        (fields.len() == node.arity as usize).then_some(fields.as_ptr_range())
     }
 
     /// Makes frames of the cursors.
@@ -173,6 +197,7 @@ impl Matcher<'_> {
         }
         cursors.clear();
         self.cursors = cursors;
+        self.gathered.clear();
         Ok(())
     }
 }

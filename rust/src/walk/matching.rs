@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 
 use super::Rules;
 use super::agenda::Agenda;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Gathered};
 use super::mismatch::{self, Mismatch};
 use super::walker::{Frame, ROOT};
 use crate::errors::{KeyPath, add_note, no_memory};
@@ -34,6 +34,7 @@ pub(super) struct Matcher<'a> {
     pub(super) strict: Option<&'a Strict<'a>>,
     pub(super) frames: Vec<Frame>,
     pub(super) cursors: Vec<Cursor>,
+    pub(super) gathered: Gathered,
     pub(super) agenda: Agenda,
     pub(super) leaves: RefVec,
     /// The node that comes next in the structure.
@@ -54,6 +55,7 @@ const LEAVES_AHEAD: usize = 1 << 16;
 struct Memory {
     frames: Vec<Frame>,
     cursors: Vec<Cursor>,
+    gathered: Gathered,
     agenda: Agenda,
     leaves: RefVec,
 }
@@ -114,13 +116,14 @@ pub(crate) fn leaves_if_same<T>(
 impl<'a> Matcher<'a> {
     #[inline]
     fn new(py: Python<'_>, graph: &'a Graph, rules: Rules, strict: Option<&'a Strict<'a>>) -> Self {
-        let Memory { frames, cursors, agenda, leaves } = MEMORY.take(py);
+        let Memory { frames, cursors, gathered, agenda, leaves } = MEMORY.take(py);
         Self {
             graph,
             rules,
             strict,
             frames,
             cursors,
+            gathered,
             agenda,
             leaves,
             at: 0,
@@ -150,9 +153,9 @@ impl<'a> Matcher<'a> {
     /// Keeps the memory of a finished walk for the next one; that of the leaves is empty.
     #[inline]
     fn keep_memory(self, py: Python<'_>, leaves: RefVec) {
-        let Matcher { frames, cursors, agenda, .. } = self;
+        let Matcher { frames, cursors, gathered, agenda, .. } = self;
         if frames.capacity().max(agenda.capacity()).max(leaves.capacity()) <= LARGEST_KEPT {
-            MEMORY.give_back(py, Memory { frames, cursors, agenda, leaves });
+            MEMORY.give_back(py, Memory { frames, cursors, gathered, agenda, leaves });
         }
     }
 }

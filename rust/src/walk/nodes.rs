@@ -214,7 +214,10 @@ impl Walker {
         let registration = registration.cast_into::<Registration>()?;
         if let Manner::Fields { data, meta, .. } = &registration.get().manner {
             return match self.open_fields::<KEEP>(&object, &registration, data, meta) {
-                Ok((node, base)) => self.enter::<KEEP>(py, node, base),
+                Ok((node, base)) => {
+                    registration.get().find_fields(&object)?;
+                    self.enter::<KEEP>(py, node, base)
+                }
                 Err(failure) => Err(self.explain(py, &registration, failure)),
             };
         }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::Rules;
 use super::agenda::Agenda;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Gathered};
 use crate::errors::{Family, KeyPath, add_note, error, no_memory};
 use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
 use crate::limits::{Grow, Interrupts, Nested};
@@ -36,6 +36,7 @@ pub(super) struct Walker {
     pub(super) rules: Rules,
     pub(super) frames: Vec<Frame>,
     pub(super) cursors: Vec<Cursor>,
+    pub(super) gathered: Gathered,
     /// How many leaves may still come from the containers around the innermost cursor.
     pub(super) room: usize,
     pub(super) agenda: Agenda,
@@ -44,6 +45,8 @@ pub(super) struct Walker {
     pub(super) leaves: RefVec,
     /// The class of the last leaf. Some leaf of it is alive as long as no Python code runs.
     pub(super) last_leaf: TypeAddress,
+    /// The class that was looked up last while containers are read in place, and what it is.
+    pub(super) recalled: (TypeAddress, Option<Class>),
     next_circle_check: usize,
     pub(super) interrupts: Interrupts,
     /// Whether leaves may be taken before it is their turn to be visited: nobody asks for them one by one.
@@ -66,11 +69,13 @@ impl Walker {
                 rules,
                 frames: Vec::new(),
                 cursors: Vec::new(),
+                gathered: Gathered::default(),
                 room: 0,
                 agenda: Agenda::default(),
                 draft: Draft::default(),
                 leaves: RefVec::default(),
                 last_leaf: 0,
+                recalled: (0, None),
                 next_circle_check: FIRST_CIRCLE_CHECK,
                 interrupts: Interrupts::new(),
                 takes_at_once: false,
@@ -135,7 +140,8 @@ impl Walker {
                 self.last_leaf = address;
                 return self.take_leaf::<KEEP>(py, index);
             }
-            Class::Builtin(_) if self.takes_at_once && self.dive::<KEEP>(py, child)? => {}
+            Class::Builtin(_) | Class::Registered(Kind::Dataclass, _)
+                if self.takes_at_once && self.dive::<KEEP>(py, child)? => {}
             Class::Builtin(kind) => self.open_builtin::<KEEP>(py, child, kind)?,
             Class::Registered(kind, registration) => self.open_registered::<KEEP>(py, child, kind, registration)?,
         }
@@ -186,23 +192,6 @@ impl Walker {
         self.interruptible(py, 1)?;
         self.agenda.take_into(index, &mut self.leaves)?;
         Ok(true)
-    }
-
-    /// Whether instances of a class are known to be leaves; runs no Python code.
-    #[inline]
-    pub(super) fn is_known_leaf(&mut self, py: Python<'_>, address: TypeAddress) -> bool {
-        if address == ffi::dict_address() || address == ffi::list_address() || address == ffi::tuple_address() {
-            return false;
-        }
-        let is_leaf = match self.rules.scope.known(py, address) {
-            Some(Class::Leaf) => true,
-            Some(Class::Builtin(Kind::None)) => self.rules.none_is_leaf,
-            _ => false,
-        };
-        if is_leaf {
-            self.last_leaf = address;
-        }
-        is_leaf
     }
 
     /// Takes the next child of the container whose node was opened last, where it is known to be a leaf and those before
