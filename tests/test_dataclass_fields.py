@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import sys
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,15 +77,73 @@ def test_some_fields_are_data_in_another_order() -> None:
     check(Layer(weight, "x", bias), [bias, weight])
 
 
-def test_meta_fields_are_still_context() -> None:
-    @dataclass
-    class Layer:
-        weight: Any
-        name: str
+def with_meta(*, slots: bool = False) -> Any:
+    made = dataclasses.make_dataclass("Made", ["weight", "first", "bias", "second"], slots=slots)
+    return cp.register_dataclass(made, data_fields=["weight", "bias"], meta_fields=["first", "second"])
 
-    cp.register_dataclass(Layer, data_fields=["weight"], meta_fields=["name"])
-    specs = {cp.tree_structure(Layer(1, name)) for name in ("x", "y", "x")}
-    assert len(specs) == 2
+
+class Opaque:
+    pass
+
+
+METAS = [
+    *("x", "", "y" * 300, 1, True, 1.0, 0, False, 0.0, -0.0, None, 10**6, 10**30, 1j, b"x"),
+    *((), (1, "a"), (True, "a"), ((1,), (1,)), tuple(range(40)), [1], {"k": [1]}, {1}, ([1],), int, len, Opaque()),
+]
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_meta_fields_are_context_however_often_they_come_by(slots: bool) -> None:
+    made = with_meta(slots=slots)
+    nodes = [made(f"w{i}", meta, f"b{i}", "z") for i, meta in enumerate(METAS)]
+    first = [cp.tree_structure(node) for node in nodes]
+    for _ in range(2):
+        check([nodes, nodes[::-1]], [leaf for node in nodes + nodes[::-1] for leaf in (node.weight, node.bias)])
+        again = [cp.tree_structure(node) for node in nodes]
+        assert again == first
+        for i, spec in enumerate(again):
+            assert [other == spec for other in first] == [j == i for j in range(len(METAS))]
+            rebuilt = spec.unflatten([1, 2])
+            assert type(rebuilt.first) is type(METAS[i])
+            assert repr(rebuilt.first) == repr(METAS[i])
+
+
+def test_meta_fields_that_change_between_two_calls() -> None:
+    made = with_meta()
+    node = made(1, [1], 2, "z")
+    before = [cp.tree_structure(node) for _ in range(3)]
+    node.first.append(2)
+    after = [cp.tree_structure(node) for _ in range(3)]
+    assert len(set(before)) == len(set(after)) == 1
+    assert before[0] != after[0]
+    with pytest.raises(cp.StructureError, match="first"):
+        before[0].flatten_up_to(node)
+    assert after[0].flatten_up_to(node) == [1, 2]
+    for value in ("p", "q", "p", 1, True):
+        node.first = value
+        assert cp.tree_structure(node).unflatten([0, 0]).first is value
+
+
+def test_meta_fields_that_fit_no_spec() -> None:
+    made = with_meta()
+    spec = cp.tree_structure([made(1, "x", 2, "z"), made(3, "x", 4, "z")])
+    for _ in range(3):
+        assert spec.flatten_up_to([made(1, "x", 2, "z"), made(3, "x", 4, "z")]) == [1, 2, 3, 4]
+        with pytest.raises(cp.StructureError, match=r"\[1\]"):
+            spec.flatten_up_to([made(1, "x", 2, "z"), made(3, "x", 4, "other")])
+
+
+def test_nothing_that_may_be_watched_is_kept() -> None:
+    made = with_meta()
+    watched = Opaque()
+    gone = weakref.ref(watched)
+    nodes = [made(1, watched, 2, "z"), made(3, (watched, 1), 4, "z")]
+    for _ in range(3):
+        assert cp.tree_leaves(nodes) == [1, 2, 3, 4]
+        cp.tree_structure(nodes)
+    del nodes, watched
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_class_attribute_stands_in_for_what_is_not_set() -> None:

@@ -37,11 +37,14 @@ impl FieldPlaces {
     pub(crate) const UNKNOWN: Self = Self { version: 0, places: None, has_values: false };
 
     /// Looks for the attributes in a class.
-    pub(crate) fn find(cls: &Bound<'_, PyType>, names: &[Py<PyString>]) -> PyResult<Self> {
+    pub(crate) fn find<'a>(
+        cls: &Bound<'_, PyType>,
+        names: impl IntoIterator<Item = &'a Py<PyString>>,
+    ) -> PyResult<Self> {
         if !IS_KNOWN.load(Ordering::Relaxed) {
             return Ok(Self::UNKNOWN);
         }
-        let mut places = gathered(names.iter().map(|name| layout::place_of(cls, name.bind(cls.py()))))?;
+        let mut places = gathered(names.into_iter().map(|name| layout::place_of(cls, name.bind(cls.py()))))?;
         // Asking a class for an attribute gives it a version.
         let version = layout::version(cls.as_type_ptr());
         if places.iter().any(Option::is_none) {

@@ -18,6 +18,26 @@ pub(crate) fn empty_tuple(py: Python<'_>) -> Raw {
     raw(EMPTY.get_or_init(py, || PyTuple::empty(py).unbind()).bind(py).as_any())
 }
 
+/// A tuple of these objects. Unlike other constructors it runs no Python code: no collection of garbage begins.
+pub(crate) fn tuple_quietly<'py>(py: Python<'py>, items: &[Option<Raw>]) -> PyResult<Bound<'py, PyTuple>> {
+    // SAFETY: the new tuple has room for the items, all of them live objects, and nothing runs before it is filled.
+    unsafe {
+        // From 3.12 on the collector waits until Python code goes on.
+        #[cfg(not(Py_3_12))]
+        let was_enabled = ffi::PyGC_Disable();
+        let tuple = ffi::PyTuple_New(items.len().cast_signed());
+        #[cfg(not(Py_3_12))]
+        if was_enabled != 0 {
+            ffi::PyGC_Enable();
+        }
+        let tuple = Bound::from_owned_ptr_or_err(py, tuple)?;
+        for (index, item) in (0..).zip(items.iter().flatten()) {
+            ffi::PyTuple_SET_ITEM(tuple.as_ptr(), index, ffi::Py_NewRef(item.as_ptr()));
+        }
+        Ok(tuple.cast_into_unchecked())
+    }
+}
+
 /// A list of the references from `start` on.
 pub(crate) fn list_from<'py>(py: Python<'py>, items: &mut RefVec, start: usize) -> PyResult<Bound<'py, PyList>> {
     let count = items.len() - start;

@@ -114,6 +114,14 @@ pub(crate) unsafe fn tuple_items<'a>(tuple: Raw) -> &'a [Raw] {
     }
 }
 
+/// Whether an object is an exact tuple of these very objects.
+#[inline]
+pub(crate) fn is_tuple_of(object: Raw, items: &[Option<Raw>]) -> bool {
+    // SAFETY: a live tuple, by its class; nothing else runs meanwhile.
+    type_address(object) == tuple_address()
+        && unsafe { tuple_items(object) }.iter().copied().map(Some).eq(items.iter().copied())
+}
+
 /// The number of entries of a dict or of an instance of a subclass.
 #[inline]
 pub(crate) fn dict_len(dict: Raw) -> usize {

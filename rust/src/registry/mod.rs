@@ -6,6 +6,7 @@
 
 mod adoption;
 mod class;
+mod contexts;
 mod registration;
 mod scope;
 mod table;

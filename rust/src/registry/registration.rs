@@ -5,10 +5,12 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use super::contexts::Contexts;
 use crate::errors::{printable, text_of};
 use crate::ffi::{self, FieldPlaces, GilCell, Link, Raw};
 use crate::limits::all_of;
 use crate::structure::{Kind, Mixer};
+use crate::values;
 
 /// A dropped field that has a default: its name, and the default or what makes one.
 pub(crate) struct DroppedDefault {
@@ -29,8 +31,9 @@ pub(crate) enum Manner {
         meta: Vec<Py<PyString>>,
         defaults: Vec<DroppedDefault>,
         init: bool,
-        /// Where the data fields lie in an instance.
+        /// Where the fields lie in an instance: the children, then the meta fields.
         places: GilCell<FieldPlaces>,
+        contexts: GilCell<Contexts>,
     },
     Static,
 }
@@ -88,27 +91,56 @@ impl Registration {
         self.cls.bind(py).name().map_or_else(|_| "a class".to_owned(), |name| printable(&name.to_string_lossy()))
     }
 
-    /// Adds the fields of an instance to `target`, as far as its memory goes; the references are borrowed. `false`, and
-    /// nothing added, where they have to be asked for by name, or there are fields that are no children. Runs no Python
-    /// code.
+    /// Adds the fields of a dataclass instance to `target`, as far as its memory goes: the children, then the meta fields,
+    /// borrowed. Gives the number of children; none, and nothing added, where they have to be asked for by name. Runs no
+    /// Python code.
     #[inline]
-    pub(crate) fn read_fields(&self, py: Python<'_>, object: Raw, target: &mut Vec<Option<Raw>>) -> bool {
-        match &self.manner {
-            Manner::Fields { meta, places, .. } if meta.is_empty() => {
-                places.with(py, |places| places.read(object, target))
-            }
-            _ => false,
+    pub(crate) fn read_fields(&self, py: Python<'_>, object: Raw, target: &mut Vec<Option<Raw>>) -> Option<usize> {
+        let Manner::Fields { data, places, .. } = &self.manner else { return None };
+        places.with(py, |places| places.read(object, target)).then_some(data.len())
+    }
+
+    pub(crate) fn num_meta(&self) -> usize {
+        if let Manner::Fields { meta, .. } = &self.manner { meta.len() } else { 0 }
+    }
+
+    /// The context of an instance with these meta fields, where nothing in it has to be copied; runs no Python code.
+    pub(crate) fn plain_context<'py>(
+        &self,
+        py: Python<'py>,
+        meta: &[Option<Raw>],
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Manner::Fields { contexts, .. } = &self.manner else { return Ok(None) };
+        if let Some(known) = contexts.with(py, |contexts| contexts.find(py, meta)) {
+            return Ok(Some(ffi::own(py, known)));
+        }
+        let context = ffi::tuple_quietly(py, meta)?.into_any();
+        if !values::is_surely_frozen(&context) {
+            return Ok(None);
+        }
+        self.keep_context(&context);
+        Ok(Some(context))
+    }
+
+    /// Keeps a context for other instances with these meta fields.
+    fn keep_context(&self, context: &Bound<'_, PyAny>) {
+        let py = context.py();
+        if let Manner::Fields { contexts, .. } = &self.manner
+            && let Ok(context) = context.cast_exact::<PyTuple>()
+            && Contexts::is_worth_keeping(context)
+        {
+            drop(contexts.with(py, |contexts| contexts.keep(context.clone().unbind())));
         }
     }
 
     /// Finds out where the fields of an instance lie, where that was not done for its class as it is now.
     pub(crate) fn find_fields(&self, object: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = object.py();
-        let Manner::Fields { data, places, .. } = &self.manner else { return Ok(()) };
+        let Manner::Fields { data, meta, places, .. } = &self.manner else { return Ok(()) };
         if places.with(py, |places| places.are_of(ffi::raw(object))) {
             return Ok(());
         }
-        let found = FieldPlaces::find(self.cls.bind(py), data)?;
+        let found = FieldPlaces::find(self.cls.bind(py), data.iter().chain(meta))?;
         places.with(py, |places| *places = found);
         Ok(())
     }
@@ -179,6 +211,7 @@ impl Registration {
             defaults: defaults.map(|(name, value, is_factory)| DroppedDefault { name, value, is_factory }).collect(),
             init,
             places: GilCell::new(FieldPlaces::UNKNOWN),
+            contexts: GilCell::new(Contexts::default()),
         };
         let identity = identity(&cls, &namespace);
         Ok(Self { cls, namespace, identity, manner, serialized_type_name, to_dumpable_context, from_dumpable_context })

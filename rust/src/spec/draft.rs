@@ -8,7 +8,6 @@ use super::{Graph, Order, Structure, mix_slot, shape_hash};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, RefVec};
 use crate::limits::exactly;
-use crate::registry::Registration;
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::{self, text_hash};
 
@@ -161,23 +160,26 @@ impl Draft {
         Ok(())
     }
 
-    /// Opens a dataclass instance without context.
+    /// Opens a dataclass instance; `identity` is that of its registration.
     #[inline]
     pub(crate) fn open_record(
         &mut self,
-        py: Python<'_>,
         arity: usize,
         registration: Raw,
-        record: &Registration,
+        identity: u64,
+        context: Raw,
     ) -> Result<(), NoRoom> {
         self.make_room(arity, 2)?;
         self.end_run_within();
         self.push_within(Kind::Dataclass, arity);
         self.is_plain = false;
-        let context = ffi::empty_tuple(py);
         self.slots.extend_within(2, [registration, context].into_iter(), |_| ());
-        self.mixer.add(record.identity);
-        self.mixer.add(values::EMPTY);
+        self.mixer.add(identity);
+        if ffi::is_tuple_of(context, &[]) {
+            self.mixer.add(values::EMPTY);
+        } else {
+            self.has_open_values = true;
+        }
         Ok(())
     }
 

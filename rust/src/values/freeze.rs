@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PySet, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PySet, PySlice, PyString, PyTuple};
 
 use super::is_namedtuple_class;
 use crate::errors::no_memory;
@@ -40,12 +40,32 @@ fn may_hold(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PySlice>()
 }
 
-/// Whether it is plain, or a tuple of plain values: most contexts are.
-fn is_surely_frozen(value: &Bound<'_, PyAny>) -> bool {
+/// Whether it is plain, or a tuple of plain values: most contexts are. Runs no Python code.
+pub(crate) fn is_surely_frozen(value: &Bound<'_, PyAny>) -> bool {
     match value.cast_exact::<PyTuple>() {
-        Ok(tuple) => !tuple.iter_borrowed().any(|item| may_hold(&item)),
+        Ok(tuple) => is_small_and_plain(tuple) || !tuple.iter_borrowed().any(|item| may_hold(&item)),
         Err(_) => !may_hold(value),
     }
+}
+
+/// Whether a tuple holds but a few short strs, numbers, None and the like, and tuples of these.
+pub(crate) fn is_small_and_plain(context: &Bound<'_, PyTuple>) -> bool {
+    const MOST_ITEMS: usize = 32;
+    const LONGEST_TEXT: usize = 256;
+    let is_plain = |value: &Bound<'_, PyAny>| match value.cast_exact::<PyString>() {
+        Ok(text) => text.len().is_ok_and(|length| length <= LONGEST_TEXT),
+        Err(_) => {
+            value.is_none()
+                || value.is_exact_instance_of::<PyBool>()
+                || value.is_exact_instance_of::<PyInt>()
+                || value.is_exact_instance_of::<PyFloat>()
+        }
+    };
+    let is_plain_or_tuple = |value: &Bound<'_, PyAny>| match value.cast_exact::<PyTuple>() {
+        Ok(tuple) => tuple.len() <= MOST_ITEMS && tuple.iter_borrowed().all(|item| is_plain(&item)),
+        Err(_) => is_plain(value),
+    };
+    context.len() <= MOST_ITEMS && context.iter_borrowed().all(|item| is_plain_or_tuple(&item))
 }
 
 /// What a container that can hold a list, dict or set is made of; nothing for other values.

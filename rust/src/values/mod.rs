@@ -11,6 +11,6 @@ mod parts;
 
 pub(crate) use bytes::{NoBytes, Writer};
 pub(crate) use equal::equal;
-pub(crate) use freeze::{freeze, thaw};
+pub(crate) use freeze::{freeze, is_small_and_plain, is_surely_frozen, thaw};
 pub(crate) use hash::{EMPTY, finished, hash, hash_within, quick_hash, text_hash};
 pub(crate) use parts::{OwnHash, OwnObjects, Parts, Unusable, is_namedtuple_class, parts, set_own_objects};

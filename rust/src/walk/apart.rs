@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::errors::{Family, KeyPath, add_note, counted, error, quote};
+use crate::errors::{Family, KeyPath, add_note, counted, error, no_memory, quote};
 use crate::ffi::{self, RefVec};
 use crate::limits::{Grow, Interrupts, all_of, gathered, gathered_from};
 use crate::registry::{Manner, Registration};
@@ -71,9 +71,8 @@ pub(super) fn take_apart<'py>(
         }
         Manner::Functions { flatten, .. } => apart_by_function(&ffi::call_one(flatten.bind(py), object)?),
         Manner::Fields { data, meta, .. } => {
-            let (context, mutable_context) = meta_values(object, meta)?;
-            let children = all_of(data.iter().map(|name| object.getattr(name.bind(py))))?;
-            registration.get().find_fields(object)?;
+            let mut children = fields_of(registration.get(), object, data, meta)?;
+            let (context, mutable_context) = context_of(py, children.split_off(data.len()))?;
             Ok(Apart { children, context, mutable_context, entries: None })
         }
         Manner::Static => {
@@ -82,17 +81,30 @@ pub(super) fn take_apart<'py>(
     }
 }
 
-/// The values of a dataclass's meta fields as a tuple, and whether lists, dicts or sets in it were copied.
-pub(super) fn meta_values<'py>(
+/// The values of a dataclass's fields: the children, then the meta fields.
+pub(super) fn fields_of<'py>(
+    record: &Registration,
     object: &Bound<'py, PyAny>,
+    data: &[Py<PyString>],
     meta: &[Py<PyString>],
-) -> Result<(Bound<'py, PyAny>, bool), Failure> {
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = object.py();
-    if meta.is_empty() {
-        return Ok((PyTuple::empty(py).into_any(), false));
+    let mut read = Vec::new();
+    read.try_reserve_exact(data.len() + meta.len()).map_err(no_memory)?;
+    if record.read_fields(py, ffi::raw(object), &mut read).is_some() {
+        return gathered(read.into_iter().flatten().map(|field| ffi::own(py, field)));
     }
-    let values = all_of(meta.iter().map(|name| object.getattr(name.bind(py))))?;
-    Ok(frozen(ffi::tuple_of(py, values)?.into_any())?)
+    let fields = all_of(data.iter().chain(meta).map(|name| object.getattr(name.bind(py))))?;
+    record.find_fields(object)?;
+    Ok(fields)
+}
+
+/// The values of a dataclass's meta fields as a tuple, and whether lists, dicts or sets in it were copied.
+pub(super) fn context_of<'py>(
+    py: Python<'py>,
+    meta: impl IntoIterator<Item = Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    frozen(ffi::tuple_of(py, meta)?.into_any())
 }
 
 /// A context that nobody else can change, and whether it is a copy.

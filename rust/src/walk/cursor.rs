@@ -50,18 +50,22 @@ unsafe impl Send for Gathered {}
 // SAFETY: as above.
 unsafe impl Sync for Gathered {}
 
+/// The children of an instance, and its meta fields.
+type Fields<'a> = (&'a [Option<Raw>], &'a [Option<Raw>]);
+
 /// How many fields there is room for; what is wider or deeper is read field by field.
 const MOST_FIELDS: usize = 1024;
 
 impl Gathered {
-    /// Gathers the fields of a dataclass instance, where they can be read in place.
+    /// Gathers the fields of a dataclass instance, where they can be read in place: its children and its meta fields.
     #[inline]
-    pub(super) fn fields_of(&mut self, py: Python<'_>, record: &Registration, object: Raw) -> Option<&[Option<Raw>]> {
+    pub(super) fn fields_of(&mut self, py: Python<'_>, record: &Registration, object: Raw) -> Option<Fields<'_>> {
         if self.fields.capacity() == 0 {
             self.fields.try_reserve_exact(MOST_FIELDS).ok()?;
         }
         let before = self.fields.len();
-        record.read_fields(py, object, &mut self.fields).then(|| &self.fields[before..])
+        let children = record.read_fields(py, object, &mut self.fields)?;
+        Some(self.fields[before..].split_at(children))
     }
 
     #[inline]

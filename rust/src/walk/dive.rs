@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
 use pyo3::prelude::*;
 
 use super::cursor::{Cursor, DEEPEST, MOST_AT_ONCE};
@@ -169,19 +171,25 @@ impl Walker {
     ) -> Result<Begun, NoRoom> {
         // SAFETY: the table owns the registration until Python code runs.
         let record = unsafe { ffi::content::<Registration>(py, registration) };
-        let Some(fields) = self.gathered.fields_of(py, record, instance) else { return Ok(Begun::Not) };
-        let places = fields.as_ptr_range();
-        let (next, end, arity) = (places.start, places.end, fields.len());
-        if KEEP {
-            self.draft.open_record(py, arity, registration, record)?;
+        let Some((children, meta)) = self.gathered.fields_of(py, record, instance) else { return Ok(Begun::Not) };
+        let (Range { start, end }, arity) = (children.as_ptr_range(), children.len());
+        let fields = arity + meta.len();
+        if KEEP && meta.is_empty() {
+            self.draft.open_record(arity, registration, record.identity, ffi::empty_tuple(py))?;
+        } else if KEEP {
+            let Some(context) = record.plain_context(py, meta).map_err(|_| NoRoom::NoMemory)? else {
+                self.gathered.drop_last(fields);
+                return Ok(Begun::Not);
+            };
+            self.draft.open_record(arity, registration, record.identity, ffi::raw(&context))?;
         }
         #[expect(clippy::cast_possible_truncation, reason = "so many are never gathered")]
-        let gathered = arity as u16;
+        let gathered = fields as u16;
         let node = self.draft.last_node();
-        let cursor = Cursor { container: instance, next, end, node, words: 1, kind: Kind::Dataclass, gathered };
+        let cursor = Cursor { container: instance, next: start, end, node, words: 1, kind: Kind::Dataclass, gathered };
         let begun = self.settle::<KEEP>(py, cursor, arity)?;
         if matches!(begun, Begun::Done) {
-            self.gathered.drop_last(arity);
+            self.gathered.drop_last(fields);
         }
         Ok(begun)
     }
@@ -262,7 +270,9 @@ impl Walker {
             if cursor.kind == Kind::Dataclass {
                 if let Some(Class::Registered(_, registration)) = self.recall(py, ffi::type_address(container)) {
                     let record = ffi::content::<Registration>(py, registration);
-                    self.draft.open_record(py, usize::from(cursor.gathered), registration, record)?;
+                    let arity = usize::from(cursor.gathered) - record.num_meta();
+                    // The context of a node that leaves no trace is never looked at.
+                    self.draft.open_record(arity, registration, record.identity, ffi::empty_tuple(py))?;
                 }
             } else if cursor.kind != Kind::Dict {
                 let class = (cursor.kind == Kind::NamedTuple).then(|| ffi::class_of(container));

@@ -139,9 +139,9 @@ impl Matcher<'_> {
         }
         let mut gathered = 0;
         let (next, end, words) = if node.kind == Kind::Dataclass {
-            let Some(fields) = self.fields_of(py, container, index) else { return Ok(Begun::Not) };
-            gathered = arity;
-            (fields.start, fields.end, 1)
+            let Some((children, fields)) = self.fields_of(py, container, index) else { return Ok(Begun::Not) };
+            gathered = fields;
+            (children.start, children.end, 1)
         } else if node.kind == Kind::Dict {
             // SAFETY: a live dict, by its class; no Python code runs while the cursor is in use.
             let Some(table) = (unsafe { DictTable::of(container) }) else { return Ok(Begun::Not) };
@@ -174,16 +174,15 @@ impl Matcher<'_> {
         Ok(Begun::Open)
     }
 
-    /// The fields of a dataclass instance that fits its node, where they can be read in place.
-    fn fields_of(&mut self, py: Python<'_>, instance: Raw, index: usize) -> Option<Range<*const Option<Raw>>> {
+    /// The children of a dataclass instance that fits its node, where they can be read in place, and how many fields were
+    /// gathered.
+    fn fields_of(&mut self, py: Python<'_>, instance: Raw, index: usize) -> Option<(Range<*const Option<Raw>>, usize)> {
         let node = &self.graph.nodes[index];
         let registration = self.graph.registration(py, node)?;
-        let context = self.graph.slots.raw()[node.slots_at as usize + 1];
-        if context != Some(ffi::empty_tuple(py)) {
-            return None;
-        }
-        let fields = self.gathered.fields_of(py, registration.get(), instance)?;
-        (fields.len() == node.arity as usize).then_some(fields.as_ptr_range())
+        let context = self.graph.slots.raw()[node.slots_at as usize + 1]?;
+        let (children, meta) = self.gathered.fields_of(py, registration.get(), instance)?;
+        let fits = children.len() == node.arity as usize && !node.mutable_context && ffi::is_tuple_of(context, meta);
+        fits.then_some((children.as_ptr_range(), children.len() + meta.len()))
     }
 
     /// Makes frames of the cursors.

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::apart::{Failure, meta_values, take_apart};
+use super::apart::{Failure, context_of, fields_of, take_apart};
 use super::key_order::{MOST_AT_ONCE, sorted_places};
 use super::reading::{deque_items, ordered_entries};
 use super::walker::Walker;
@@ -214,10 +214,7 @@ impl Walker {
         let registration = registration.cast_into::<Registration>()?;
         if let Manner::Fields { data, meta, .. } = &registration.get().manner {
             return match self.open_fields::<KEEP>(&object, &registration, data, meta) {
-                Ok((node, base)) => {
-                    registration.get().find_fields(&object)?;
-                    self.enter::<KEEP>(py, node, base)
-                }
+                Ok((node, base)) => self.enter::<KEEP>(py, node, base),
                 Err(failure) => Err(self.explain(py, &registration, failure)),
             };
         }
@@ -251,14 +248,15 @@ impl Walker {
         data: &[Py<PyString>],
         meta: &[Py<PyString>],
     ) -> Result<(u32, usize), Failure> {
-        let (context, mutable_context) = meta_values(object, meta)?;
+        let mut fields = fields_of(registration.get(), object, data, meta)?;
+        let (context, mutable_context) = context_of(object.py(), fields.split_off(data.len()))?;
         let node = self.draft.open(Kind::Dataclass, data.len())?;
         self.draft.nodes[node as usize].mutable_context = mutable_context;
         self.draft.add_slot(Kind::Dataclass, 0, registration.as_any())?;
         self.draft.add_slot(Kind::Dataclass, 1, &context)?;
         let base = self.agenda.len();
-        for name in data {
-            self.take_or_push::<KEEP>(object.getattr(name.bind(object.py()))?, base)?;
+        for child in fields {
+            self.take_or_push::<KEEP>(child, base)?;
         }
         Ok((node, base))
     }
