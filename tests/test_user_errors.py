@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from classes import Tagged
 from helpers import notes, registered
@@ -102,6 +103,32 @@ def test_an_index_whose_text_fails_is_out_of_range_all_the_same():
 
     with pytest.raises(IndexError, match="index an Index is out of range: the node has 2 children"):
         cp.tree_structure([0, 0]).child(Index())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, LookupError])
+def test_what_is_none_to_be_caught_in_a_text_that_is_no_error(error):
+    """Ctrl-C while a key or a context is written; of another exception the text is left out."""
+
+    class Wordy:
+        def __repr__(self) -> str:
+            if armed:
+                raise error("no words")
+            return "Wordy()"
+
+    def texts() -> list[Callable[[], Any]]:
+        spec = cp.tree_structure({Wordy(): [0], "context": Tagged([1], 2, Wordy()), "more": {Wordy(): 1}})
+        traced = cp.compile(lambda tree: tree)
+        return [spec._repr_html_, lambda: traced({Wordy(): [np.zeros(2)]}), lambda: cp.tree_summary({Wordy(): 1})]
+
+    armed = False
+    calls = texts()
+    armed = True
+    for call in calls:
+        if error is LookupError:
+            call()
+            continue
+        with pytest.raises(error, match="no words"):
+            call()
 
 
 # --- exceptions that answer nothing -----------------------------------------------------------------------------------

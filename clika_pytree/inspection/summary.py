@@ -35,7 +35,8 @@ def summary_of(
 
 def summary_of_flat(tree: FlatTree, max_rows: int | None) -> TreeSummary:
     survey = Survey(tree)
-    rows = tuple(islice(survey.rows(), max_rows))
+    # The collector sees a list as long as it is while user code runs, and a tuple as long as it will be.
+    rows = (*islice(survey.rows(), max_rows),)
     return TreeSummary(rows, survey.num_rows() - len(rows), len(tree.leaves), survey.totals)
 
 
@@ -183,7 +184,7 @@ def comparable(keys: Sequence[Any]) -> tuple[Any, ...]:
     """The keys of a dict as a reader tells them apart: to him 1 and True are two."""
     if only(int, keys) or only(str, keys):
         return tuple(keys)
-    return tuple(map(key_text, map(MappingKey, keys)))
+    return tuple([key_text(MappingKey(key)) for key in keys])
 
 
 def ends_of(keys: list[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ use super::facts::Layout;
 use super::guard::{Axes, Guard, Tensor, Watched, hash_of_facts};
 use super::modules::{self, Module};
 use super::observation::{Observation, answer};
-use crate::errors::{Family, error, show, text_of};
+use crate::errors::{Family, error, left_out, shown, text_of};
 use crate::ffi::{self, Raw, RefVec, int_of, list_of};
 use crate::limits::{Grow, check_memory, gathered};
 use crate::spec::{Graph, TreeSpec};
@@ -288,8 +288,14 @@ impl GuardEntry {
         for condition in &self.conditions {
             if !condition.holds(tensors)? {
                 let now = ffi::call_one(condition.function.bind(py), tensors.as_any());
-                let now = now.map_or_else(|raised| raised.to_string(), |value| show(&value));
-                failed.grow((condition.text(py), show(condition.value.bind(py)), now))?;
+                let now = match now {
+                    Ok(value) => shown(&value)?,
+                    Err(raised) => {
+                        let words = raised.to_string();
+                        left_out(py, raised).map(|()| words)?
+                    }
+                };
+                failed.grow((condition.text(py), shown(condition.value.bind(py))?, now))?;
             }
         }
         Ok(failed)
@@ -348,7 +354,7 @@ impl GuardEntry {
             texts.push(text_of(py, &format!("{name}: {}", guard.text(py, &self.sizes)?))?.into_any())?;
         }
         for condition in &self.conditions {
-            let text = format!("{} == {}", condition.text(py), show(condition.value.bind(py)));
+            let text = format!("{} == {}", condition.text(py), shown(condition.value.bind(py))?);
             texts.push(text_of(py, &text)?.into_any())?;
         }
         ffi::list_from(py, &mut texts, 0)

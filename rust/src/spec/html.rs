@@ -4,10 +4,10 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::entries::key_text;
+use super::entries::key_words;
 use super::{Graph, node_name};
-use crate::errors::{counted, printable, shorten, show};
-use crate::limits::{Grow, Interrupts, write};
+use crate::errors::{counted, printable, shorten, shown};
+use crate::limits::{Grow, Interrupts, all_of, write};
 use crate::structure::Kind;
 
 /// How much a page holds: what is beyond is left out.
@@ -74,7 +74,7 @@ impl Page<'_> {
         let nodes = &self.graph.nodes;
         let (index, first, node) = (parent.next, parent.child, &nodes[parent.next]);
         if node.is_leaves() {
-            let label = self.labels(py, parent.node, first, node.arity as usize);
+            let label = self.labels(py, parent.node, first, node.arity as usize)?;
             parent.next += 1;
             parent.child += node.arity as usize;
             self.line(&label, if node.arity == 1 { "leaf" } else { "leaves" })?;
@@ -86,10 +86,10 @@ impl Page<'_> {
         parent.next += count * node.span as usize;
         parent.child += count;
         let label = if count == 1 || is_sequence(nodes[parent.node].kind) {
-            self.labels(py, parent.node, first, count)
+            self.labels(py, parent.node, first, count)?
         } else {
-            let ends = [first, first + count - 1].map(|child| self.labels(py, parent.node, child, 1));
-            format!("{} ({count} alike)", ends.join(" … "))
+            let last = self.labels(py, parent.node, first + count - 1, 1)?;
+            format!("{} … {last} ({count} alike)", self.labels(py, parent.node, first, 1)?)
         };
         let what = self.what(py, index)?;
         if node.arity == 0 || depth >= DEEPEST {
@@ -128,17 +128,17 @@ impl Page<'_> {
     }
 
     /// The keys of neighbouring children: `[0…11]`, `['a'], ['b']`.
-    fn labels(&self, py: Python<'_>, parent: usize, first: usize, count: usize) -> String {
+    fn labels(&self, py: Python<'_>, parent: usize, first: usize, count: usize) -> PyResult<String> {
         let node = &self.graph.nodes[parent];
         if count >= SHORTEST_RUN && is_sequence(node.kind) {
-            return format!("[{first}…{}]", first + count - 1);
+            return Ok(format!("[{first}…{}]", first + count - 1));
         }
-        let key = |child| shorten(&key_text(py, node, self.graph.slots.as_slice(), child));
-        let mut keys: Vec<String> = (first..first + count.min(MOST_KEYS)).map(key).collect();
+        let key = |child| key_words(py, node, self.graph.slots.as_slice(), child).map(|words| shorten(&words));
+        let mut keys = all_of((first..first + count.min(MOST_KEYS)).map(key))?;
         if count > MOST_KEYS {
             keys.push(format!("and {} more", count - MOST_KEYS));
         }
-        keys.join(", ")
+        Ok(keys.join(", "))
     }
 
     /// A container in words.
@@ -147,13 +147,19 @@ impl Page<'_> {
         self.interrupts.after(py, node.span as usize)?;
         let name = node_name(py, node, graph.slots_of(node));
         let slot = |number| graph.slot(py, node, number).filter(|value| !value.is_none());
-        let field = |(field, value): (Bound<'_, PyString>, _)| format!(" {}={}", field.to_string_lossy(), show(&value));
         let context = match node.kind {
             Kind::None => return Ok(name),
-            Kind::Static => return Ok(slot(1).map_or(name, |value| show(&value))),
-            Kind::Dataclass => graph.meta_fields(py, node).map(field).collect(),
-            Kind::Custom => slot(1).map(|value| format!(" {}", show(&value))).unwrap_or_default(),
-            Kind::DefaultDict | Kind::Deque => slot(0).map(|value| format!(" {}", show(&value))).unwrap_or_default(),
+            Kind::Static => return slot(1).map_or(Ok(name), |value| shown(&value)),
+            Kind::Dataclass => {
+                let field = |(field, value): (Bound<'_, PyString>, _)| {
+                    shown(&value).map(|value| format!(" {}={value}", field.to_string_lossy()))
+                };
+                all_of(graph.meta_fields(py, node).map(field))?.concat()
+            }
+            Kind::Custom | Kind::DefaultDict | Kind::Deque => {
+                let place = usize::from(node.kind == Kind::Custom);
+                slot(place).map_or(Ok(String::new()), |value| shown(&value).map(|value| format!(" {value}")))?
+            }
             _ => String::new(),
         };
         let leaves: usize = graph.nodes[index..index + node.span as usize]
