@@ -300,7 +300,13 @@ def listed(caller: str, children: Any) -> list[Any]:
 def paired(caller: str, mapping: Any, more: Mapping[str, Any]) -> dict[Any, Any]:
     """What `dict` makes of them; an exception of the mapping's own methods passes."""
     if hasattr(mapping, "keys"):
-        return dict(mapping, **more)
+        made = dict(mapping, **more)
+        # An OrderedDict takes a StopIteration of a key's hash or `==` for its end.
+        if issubclass(type(mapping), dict) and len(made) < len(mapping):
+            raise RuntimeError(
+                f"clika_pytree: {caller} was given {described(mapping)}, which ended before its last key"
+            )
+        return made
     pairs = list(mapping) if hasattr(mapping, "__iter__") else [mapping]
     if not all(issubclass(type(pair), (tuple, list)) and len(pair) == 2 for pair in pairs):
         raise PyTreeTypeError(f"{caller} expects a mapping, or pairs of a key and a TreeSpec, got {described(mapping)}")

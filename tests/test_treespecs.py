@@ -319,3 +319,18 @@ def test_a_partial_round_trips_with_any_arguments(a, b, mode):
         again, spec_again = cp.tree_flatten(spec.unflatten(found), **keywords(mode))
     assert identical(found, again)
     assert spec == spec_again
+
+
+def test_an_ordereddict_that_ends_too_early_is_an_error():
+    class Key:
+        is_armed = False
+
+        def __hash__(self) -> int:
+            if Key.is_armed:
+                raise StopIteration
+            return 1
+
+    mapping = OrderedDict({Key(): cp.treespec_leaf()})
+    Key.is_armed = True
+    with pytest.raises(RuntimeError, match="ended before its last key"):
+        cp.treespec_ordereddict(mapping)
