@@ -12,10 +12,7 @@ REPORTS = {"check_node", "tree_diff", "tree_diff, leaves", "tree_summary"}
 COMPARES_CALLS = ("compile", "GuardCache")
 """Operations, by the beginning of their names, that hold the leaves of calls against each other: one that can't be
 compared is an error of the library. Where it is put in words why two calls differ, what raises is left out."""
-OF_LEAVES = ("leaf.", "metaclass.", "tensor.")
-"""What leaves and their classes run, by the beginning of its name."""
-SAY_WHAT_IT_IS = ("__hash__", "__eq__", "__lt__", "__len__", "__iter__", "__instancecheck__")
-"""Hooks that say with a TypeError what an object is not."""
+PARTS_OF_CALLS = ("leaf.", "metaclass.", "key.", "context.", "static.", "tensor.")
 PLAIN_PYTHON = {
     *("tree_max", "tree_min", "tree_sum", "tree_is_leaf", "check_node", "tree_flatten_one_level", "is_registered"),
     *("key.get", "tree_iter, shared", "all_leaves", "treespec_list and others", "tree_flatten with registrations"),
@@ -30,6 +27,8 @@ def verdict(hook: str, deed: str, operation: str, outcome: Any, undisturbed: Any
     same = outcome.text == undisturbed.text
     if deed in HARMLESS:
         return "" if same or is_shared_iterator(deed, operation) else "the deed shows"
+    if deed == "raise KeyboardInterrupt" and not is_the_end(hook):
+        return "" if outcome.kind == "raised" else "Ctrl-C is lost"
     if same or outcome.kind == "value":
         return "" if not deed.startswith("raise") or is_swallowed(hook, deed, operation, undisturbed) else "swallowed"
     if deed.startswith("raise"):
@@ -45,6 +44,11 @@ def verdict(hook: str, deed: str, operation: str, outcome: Any, undisturbed: Any
     return "" if fits else "no error of the library"
 
 
+def is_the_end(hook: str) -> bool:
+    """Whether Python itself reports what is raised there, and goes on."""
+    return hook.endswith("__del__") or hook == "weakref callback"
+
+
 def is_shared_iterator(deed: str, operation: str) -> bool:
     """The deed takes a leaf of the iterator that the operation reads."""
     return deed == "advance" and operation == "tree_iter, shared"
@@ -54,12 +58,16 @@ def is_raised(hook: str, deed: str, operation: str, outcome: Any, undisturbed: A
     """Whether an exception is the one that user code raised, or what becomes of it by the rules."""
     if outcome.kind == "raised":
         return True
-    if operation.startswith(COMPARES_CALLS) and hook.startswith(OF_LEAVES) and outcome.kind == "GuardError":
+    if (
+        operation.startswith(COMPARES_CALLS)
+        and hook.startswith(("leaf.", "metaclass."))
+        and outcome.kind == "GuardError"
+    ):
         return True
     # A generator's and an iterator's end is Python's; of a lazy iterator it is made a RuntimeError.
     if deed == "raise StopIteration" and (hook.endswith(("__next__", "__repr__")) or outcome.kind == "RuntimeError"):
         return True
-    if deed == "raise TypeError" and hook.endswith(SAY_WHAT_IT_IS):
+    if deed == "raise TypeError" and hook.endswith(("__hash__", "__eq__", "__lt__", "__len__", "__instancecheck__")):
         return outcome.is_own_error or outcome.kind == "TypeError"  # that there is none is a verdict on the object
     # The words of an error leave out what has none.
     return outcome.kind == undisturbed.kind and outcome.is_own_error
@@ -67,16 +75,14 @@ def is_raised(hook: str, deed: str, operation: str, outcome: Any, undisturbed: A
 
 def is_swallowed(hook: str, deed: str, operation: str, undisturbed: Any) -> bool:
     """Whether an operation may succeed, or fail as ever, although user code raised."""
-    if hook.endswith("__del__") or hook == "weakref callback":
-        return True  # Python reports it, and goes on
+    if is_the_end(hook):
+        return True
     if deed == "raise StopIteration" and hook.endswith("__next__"):
         return True
     if deed == "raise TypeError" and (hook == "key.__lt__" or hook.endswith("__len__")):
         return True  # such keys are sorted by their class; without a length, Python's `list` asks for none
     if hook == "condition":
-        return deed != "raise KeyboardInterrupt"  # it does not hold, where it raises
-    if deed == "raise StopIteration" and operation == "treespec_list and others":
-        return True  # Python's OrderedDict takes it for the end of the pairs that it is made of
-    if operation.startswith(COMPARES_CALLS) and hook.startswith((*OF_LEAVES, "key.", "context.", "static.")):
-        return deed != "raise KeyboardInterrupt" or undisturbed.is_own_error
+        return True  # it does not hold, where it raises
+    if operation.startswith(COMPARES_CALLS) and hook.startswith(PARTS_OF_CALLS):
+        return True
     return operation in REPORTS or undisturbed.is_own_error

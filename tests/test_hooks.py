@@ -35,6 +35,26 @@ def test_no_deed_in_any_operation_does_harm(hook):
     assert row.cells >= 20
 
 
+WORDS = [
+    *(("key.__repr__", "raise KeyboardInterrupt", name) for name in ("GuardCache", "compile", "compile, explain")),
+    *(("key.__repr__", "raise KeyboardInterrupt", name) for name in ("tree_map, other keys", "tree_summary")),
+    *(("metaclass.__getattribute__", "raise KeyboardInterrupt", name) for name in ("compile", "compile, explain")),
+    *(("tensor.dtype", f"raise {error}", "compile, explain") for error in ("LookupError", "KeyboardInterrupt")),
+    ("key.__repr__", "look around", "tree_summary"),
+    ("key.__eq__", "raise StopIteration", "treespec_list and others"),
+    ("path.__iter__", "raise TypeError", "keystr"),
+]
+"""Deeds while something is put in words, or where Python hides them."""
+
+
+@pytest.mark.usefixtures("small_heap")
+@pytest.mark.parametrize(("hook", "deed", "operation"), WORDS)
+def test_no_deed_while_something_is_worded_does_harm(hook, deed, operation):
+    undisturbed = run(hook, "nothing", operation, -1)
+    for at in {1, undisturbed.calls}:
+        assert verdict(hook, deed, operation, run(hook, deed, operation, at), undisturbed) == ""
+
+
 @pytest.mark.usefixtures("small_heap")
 @pytest.mark.parametrize("hook", NEVER_RUN)
 def test_what_the_library_has_no_need_of_never_runs(hook):

@@ -270,3 +270,62 @@ def test_one_of_an_equality_is_told_by_its_class():
         __hash__ = None  # type: ignore[assignment]
 
     assert "(Hostile)" in str(cp.tree_diff([Leaf()], [Leaf()], leaves=True))
+
+
+# --- Ctrl-C while an error is put in words ----------------------------------------------------------------------------
+
+
+class Words:
+    """A key or context whose repr is interrupted."""
+
+    def __init__(self, value: int, error: type[BaseException]) -> None:
+        self.value, self.error = value, error
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Words and other.value == self.value
+
+    def __repr__(self) -> str:
+        raise self.error("in a repr")
+
+
+def in_key_order(tree: Any) -> None:
+    with cp.dict_insertion_ordered(False):
+        cp.tree_leaves(tree)
+
+
+WORDED = {
+    "other keys": lambda one, two: cp.tree_map(max, {one: 1}, {two: 1}),
+    "another order": lambda one, two: cp.tree_map(max, {one: 1, two: 2}, {two: 1, one: 2}),
+    "another context": lambda one, two: cp.tree_map(max, Tagged(1, 2, one), Tagged(1, 2, two)),
+    "the path": lambda one, two: cp.tree_map(max, {one: [1]}, {one: (1,)}),
+    "no order": lambda one, two: in_key_order({one: 1, "two": 2, two: 1}),
+    "two structures": lambda one, two: cp.tree_structure({one: 1}).broadcast(cp.tree_structure({two: 1})),
+}
+
+
+@pytest.mark.parametrize("worded", WORDED.values(), ids=[*WORDED])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_none_to_be_caught_comes_out_of_the_words_of_an_error(worded, error):
+    with pytest.raises(cp.PyTreeError):
+        worded(Words(1, LookupError), Words(2, LookupError))
+    with pytest.raises(error, match="in a repr"):
+        worded(Words(1, error), Words(2, error))
+
+
+def test_a_page_of_a_spec_is_interrupted():
+    for tree in ({Words(1, KeyboardInterrupt): 1}, Tagged(1, 2, Words(1, KeyboardInterrupt))):
+        with pytest.raises(KeyboardInterrupt):
+            cp.tree_structure(tree)._repr_html_()
+
+
+@pytest.mark.parametrize("error", [*ERRORS, TypeError])
+def test_the_keys_of_a_path(error):
+    class Path:
+        def __iter__(self) -> Iterator[Any]:
+            raise error("no keys")
+
+    with pytest.raises(error, match="no keys"):
+        cp.keystr(Path())  # type: ignore[arg-type]

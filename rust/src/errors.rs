@@ -5,6 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use std::sync::Arc;
 
 mod printable;
 
@@ -158,13 +159,28 @@ pub(crate) struct KeyPath {
     ends: Vec<usize>,
     /// There was no memory for the rest.
     is_cut: bool,
+    /// What ended the writing of a key and is none to be caught, as Ctrl-C: it is raised in place of any error there.
+    interrupt: Option<Arc<PyErr>>,
 }
 
 impl KeyPath {
-    pub(crate) fn new(entries: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(entries: impl IntoIterator<Item = PyResult<String>>) -> Self {
         let mut path = Self::default();
-        path.is_cut = entries.into_iter().any(|entry| !path.push(&entry));
+        for entry in entries {
+            match entry {
+                Ok(entry) => path.is_cut = !path.push(&entry),
+                Err(raised) => path.interrupt = Some(Arc::new(raised)),
+            }
+            if path.is_cut || path.interrupt.is_some() {
+                break;
+            }
+        }
         path
+    }
+
+    /// What has to be raised in place of an error there.
+    pub(crate) fn interrupt(&self, py: Python<'_>) -> Option<PyErr> {
+        self.interrupt.as_ref().map(|raised| raised.clone_ref(py))
     }
 
     /// The path to something there.
@@ -256,13 +272,8 @@ pub(crate) fn with_article(noun: &str) -> String {
     format!("{} {noun}", if vowel { "an" } else { "a" })
 }
 
-/// The repr of a key or context, cut.
-pub(crate) fn show(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| quote(value), |text| shorten(&text.to_string_lossy()))
-}
-
-/// The same; Ctrl-C is raised all the same.
-pub(crate) fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+/// The repr of a key or context, cut; one that fails is left out.
+pub(crate) fn show(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.repr() {
         Ok(text) => Ok(shorten(&text.to_string_lossy())),
         Err(raised) => left_out(value.py(), raised).map(|()| quote(value)),
@@ -286,9 +297,12 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
         || value.cast_exact::<PyBytes>().is_ok_and(|bytes| bytes.as_bytes().len() < LONGEST_TEXT)
 }
 
-/// An error of the family; `path` also becomes its attribute.
+/// An error of the family; `path` also becomes its attribute. Where its words were interrupted, the interrupt.
 #[cold]
 pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, message: &str) -> PyErr {
+    if let Some(interrupt) = path.and_then(|path| path.interrupt(py)) {
+        return interrupt;
+    }
     let make = || -> PyResult<PyErr> {
         let cls = classes(py)?[family as usize].bind(py);
         let instance = cls.call1((text_of(py, message)?,))?;

@@ -77,15 +77,17 @@ fn runtimes_of<'py>(cache: &Bound<'py, GuardCache>, call: &Observation<'py>) -> 
     }
     if let [(_, first, one), (_, second, other), ..] = others.as_slice() {
         let names = cache.get().names();
-        let path = |leaf: usize| modules::path_of(py, &call.spec, &call.modules, leaf, names);
-        let text = |leaf: usize| path(leaf).full().unwrap_or_default().to_owned();
+        let [first, second] = [first, second].map(|leaf| modules::path_of(py, &call.spec, &call.modules, *leaf, names));
+        if let Some(raised) = first.interrupt(py) {
+            return Err(raised);
+        }
         let message = format!(
             "the tensors of one call must belong to one runtime (and numpy), but {} is of {one} and {} of {other}: convert \
              one of them",
-            text(*first),
-            text(*second)
+            first.full().unwrap_or_default(),
+            second.full().unwrap_or_default()
         );
-        return Err(error(py, Family::Guard, Some(&path(*second)), &message));
+        return Err(error(py, Family::Guard, Some(&second), &message));
     }
     others.append(&mut numpy);
     tuple_of(py, others.into_iter().map(|(runtime, _, _)| runtime))

@@ -10,10 +10,10 @@ use super::call::Call;
 use super::entry::GuardEntry;
 use super::guard::Guard;
 use super::modules;
-use crate::errors::{no_memory, show, shown, text_of};
+use crate::errors::{no_memory, show, text_of};
 use crate::ffi::{self, RefVec, tuple_of};
 use crate::limits::{Grow, Interrupts, all_of, gathered, write};
-use crate::spec::{Graph, Names, key_words};
+use crate::spec::{Graph, Names, key_text};
 use crate::structure::{Kind, Node};
 use crate::values;
 use crate::walk::{A_LEAF, node_text};
@@ -109,8 +109,9 @@ impl Differences {
         match (leaf.guard, leaf.found) {
             (Guard::Static(value), Found::Static(index)) => {
                 let found = leaf.call.statics[index].object.bind(py);
-                if let Some((attribute, old, new)) = value.changed_attribute(found) {
-                    self.add(name + &attribute, old.as_ref().map(show), new.as_ref().map(show), "attribute")
+                if let Some((attribute, old, new)) = value.changed_attribute(found)? {
+                    let [old, new] = [old, new].map(|value| value.as_ref().map(show).transpose());
+                    self.add(name + &attribute, old?, new?, "attribute")
                 } else {
                     self.add(name, Some(old), Some(new), "static")
                 }
@@ -166,7 +167,7 @@ impl Differences {
         let tensors = call.tensors.len() - (names.len() - first);
         for (name, tensor) in names[first..].iter().zip(&call.tensors[tensors..]) {
             if !old_names.contains(name) {
-                self.add(name.clone(), None, Some(tensor.text(py, None)), "tensor")?;
+                self.add(name.clone(), None, Some(tensor.text(py, None)?), "tensor")?;
             }
         }
         Ok(())
@@ -266,7 +267,7 @@ fn step(py: Python<'_>, graph: &Graph, node: usize, child: usize, path: &str, na
     write(&mut text, path)?;
     match names.filter(|_| node == 0) {
         Some(names) => write(&mut text, &names.bind(py).get_item(child)?.str()?.to_string_lossy())?,
-        None => write(&mut text, &key_words(py, &graph.nodes[node], graph.slots.as_slice(), child)?)?,
+        None => write(&mut text, &key_text(py, &graph.nodes[node], graph.slots.as_slice(), child)?)?,
     }
     Ok(text)
 }
@@ -283,10 +284,10 @@ fn describe(
         match kind {
             "context" => {
                 let slot = usize::from(node.kind.is_registered());
-                graph.slot(py, node, slot).map_or_else(|| Ok("None".to_owned()), |value| shown(&value))
+                graph.slot(py, node, slot).map_or_else(|| Ok("None".to_owned()), |value| show(&value))
             }
             "order" => {
-                let keys = all_of(graph.slots_of(node).iter().flatten().map(|key| shown(key.bind(py))))?;
+                let keys = all_of(graph.slots_of(node).iter().flatten().map(|key| show(key.bind(py))))?;
                 Ok(crate::errors::shorten(&keys.join(", ")))
             }
             _ => Ok(node_text(py, graph, index)),
@@ -351,8 +352,8 @@ impl Found {
     /// In words, as far as the guard looks that stands in its place.
     fn text(self, py: Python<'_>, call: &Call, guard: Option<&Guard>) -> PyResult<String> {
         match self {
-            Self::Static(index) => shown(call.statics[index].object.bind(py)),
-            Self::Tensor(index) => Ok(call.tensors[index].text(py, guard)),
+            Self::Static(index) => show(call.statics[index].object.bind(py)),
+            Self::Tensor(index) => call.tensors[index].text(py, guard),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::facts::Layout;
 use super::guard::{Axes, Guard, Tensor, Watched, hash_of_facts};
 use super::modules::{self, Module};
 use super::observation::{Observation, answer};
-use crate::errors::{Family, error, left_out, shown, text_of};
+use crate::errors::{Family, error, left_out, show, text_of};
 use crate::ffi::{self, Raw, RefVec, int_of, list_of};
 use crate::limits::{Grow, check_memory, gathered};
 use crate::spec::{Graph, TreeSpec};
@@ -289,13 +289,13 @@ impl GuardEntry {
             if !condition.holds(tensors)? {
                 let now = ffi::call_one(condition.function.bind(py), tensors.as_any());
                 let now = match now {
-                    Ok(value) => shown(&value)?,
+                    Ok(value) => show(&value)?,
                     Err(raised) => {
                         let words = raised.to_string();
                         left_out(py, raised).map(|()| words)?
                     }
                 };
-                failed.grow((condition.text(py), shown(condition.value.bind(py))?, now))?;
+                failed.grow((condition.text(py)?, show(condition.value.bind(py))?, now))?;
             }
         }
         Ok(failed)
@@ -309,9 +309,13 @@ impl GuardEntry {
 }
 
 impl Condition {
-    fn text(&self, py: Python<'_>) -> String {
-        let text = self.text.as_ref().and_then(|text| text.bind(py).str().ok());
-        text.map_or_else(|| "a condition".to_owned(), |text| text.to_string_lossy().into_owned())
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        const UNNAMED: &str = "a condition";
+        match self.text.as_ref().map(|text| text.bind(py).str()) {
+            Some(Ok(text)) => Ok(text.to_string_lossy().into_owned()),
+            Some(Err(raised)) => left_out(py, raised).map(|()| UNNAMED.to_owned()),
+            None => Ok(UNNAMED.to_owned()),
+        }
     }
 
     /// An exception says that it does not hold: the function raises it, too, when it runs.
@@ -354,7 +358,7 @@ impl GuardEntry {
             texts.push(text_of(py, &format!("{name}: {}", guard.text(py, &self.sizes)?))?.into_any())?;
         }
         for condition in &self.conditions {
-            let text = format!("{} == {}", condition.text(py), shown(condition.value.bind(py))?);
+            let text = format!("{} == {}", condition.text(py)?, show(condition.value.bind(py))?);
             texts.push(text_of(py, &text)?.into_any())?;
         }
         ffi::list_from(py, &mut texts, 0)

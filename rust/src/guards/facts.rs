@@ -5,8 +5,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString, PyTuple, PyType};
 
-use crate::errors::{Family, error};
+use crate::errors::{Family, error, left_out, show};
 use crate::ffi::{self, Array, Elements, Exchange, Raw, with_array};
+use crate::limits::write;
 use crate::structure::Mixer;
 
 /// Where the facts of the instances of a class are read.
@@ -124,15 +125,17 @@ impl Description {
     }
 
     /// `, weak_type` for what counts beside dtype and sizes, where it is so.
-    pub(super) fn text(&self, py: Python<'_>) -> String {
+    pub(super) fn text(&self, py: Python<'_>) -> PyResult<String> {
         let named = self.names.bind(py).iter().skip(1).zip(self.rest.bind(py));
-        let texts = named.filter_map(|(name, value)| {
+        let mut text = String::new();
+        for (name, value) in named {
             if value.is(PyBool::new(py, true)) {
-                return Some(format!(", {name}"));
+                write(&mut text, &format!(", {name}"))?;
+            } else if value.is_truthy().or_else(|raised| left_out(py, raised).map(|()| true))? {
+                write(&mut text, &format!(", {name} {}", show(&value)?))?;
             }
-            value.is_truthy().unwrap_or(true).then(|| format!(", {name} {}", crate::errors::show(&value)))
-        });
-        texts.collect()
+        }
+        Ok(text)
     }
 
     pub(super) fn clone_ref(&self, py: Python<'_>) -> Self {
@@ -185,12 +188,15 @@ impl Facts {
 }
 
 /// A dtype as a message writes it, without the library that it is of.
-pub(super) fn dtype_text(dtype: &Bound<'_, PyAny>) -> String {
-    let text = dtype.str().map_or_else(|_| "tensor".to_owned(), |text| text.to_string_lossy().into_owned());
-    match text.rsplit_once('.') {
+pub(super) fn dtype_text(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = match dtype.str() {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(raised) => left_out(dtype.py(), raised).map(|()| "tensor".to_owned())?,
+    };
+    Ok(match text.rsplit_once('.') {
         Some((library, name)) if is_dotted(library) && is_dotted(name) => name.to_owned(),
         _ => text,
-    }
+    })
 }
 
 fn is_dotted(text: &str) -> bool {
@@ -200,14 +206,14 @@ fn is_dotted(text: &str) -> bool {
 fn shape_of(tensor: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
     let shape = tensor.getattr(intern!(tensor.py(), "shape"))?;
     match shape.cast_exact::<PyTuple>() {
-        Ok(shape) => Ok(shape.iter().map(|size| size_of(&size)).collect()),
-        Err(_) => shape.try_iter()?.map(|size| Ok(size_of(&size?))).collect(),
+        Ok(shape) => shape.iter().map(|size| size_of(&size)).collect(),
+        Err(_) => shape.try_iter()?.map(|size| size_of(&size?)).collect(),
     }
 }
 
 /// A size, which no graph is made for where it is a symbol.
-fn size_of(size: &Bound<'_, PyAny>) -> isize {
-    size.extract().unwrap_or(-1)
+fn size_of(size: &Bound<'_, PyAny>) -> PyResult<isize> {
+    size.extract().or_else(|raised| left_out(size.py(), raised).map(|()| -1))
 }
 
 /// Whether two dtypes are the same; most are the same object.
@@ -216,10 +222,12 @@ pub(super) fn same_dtype(ours: &Bound<'_, PyAny>, theirs: &Bound<'_, PyAny>) -> 
 }
 
 /// The hash of a dtype: its own, or its class's where it has none.
-pub(super) fn mix_dtype(mixer: &mut Mixer, dtype: &Bound<'_, PyAny>) {
-    let hash =
-        dtype.hash().map_or_else(|_| ffi::address_of(&dtype.get_type()) as u64, |hash| hash.cast_unsigned() as u64);
-    mixer.add(hash);
+pub(super) fn mix_dtype(mixer: &mut Mixer, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+    mixer.add(match dtype.hash() {
+        Ok(hash) => hash.cast_unsigned() as u64,
+        Err(raised) => left_out(dtype.py(), raised).map(|()| ffi::address_of(&dtype.get_type()) as u64)?,
+    });
+    Ok(())
 }
 
 /// `float32[3, *]`: an axis whose size is free is a star.

@@ -32,7 +32,7 @@ impl Tensor {
         let facts = if is_read { Some(Facts::of(tensor, class.reading)?) } else { None };
         let mut mixer = Mixer::new(0);
         if let Some(facts) = &facts {
-            mix_dtype(&mut mixer, facts.dtype.bind(py));
+            mix_dtype(&mut mixer, facts.dtype.bind(py))?;
         }
         let class_of_tensor = tensor.get_type().unbind();
         Ok(Self { class: class_of_tensor, runtime, reading: class.reading, facts, dtype_hash: mixer.finish() })
@@ -98,17 +98,18 @@ impl Tensor {
     }
 
     /// The tensor in words, as far as a guard looks where there is one: `float32[2, 3]`.
-    pub(super) fn text(&self, py: Python<'_>, guard: Option<&Guard>) -> String {
+    pub(super) fn text(&self, py: Python<'_>, guard: Option<&Guard>) -> PyResult<String> {
         let class = class_name(self.class.bind(py));
-        let Some(facts) = &self.facts else { return class };
-        let text = shape_text(&dtype_text(facts.dtype.bind(py)), facts.shape.iter().copied().map(Some));
-        let text = text + &facts.description.as_ref().map_or_else(String::new, |description| description.text(py));
-        match guard {
+        let Some(facts) = &self.facts else { return Ok(class) };
+        let text = shape_text(&dtype_text(facts.dtype.bind(py))?, facts.shape.iter().copied().map(Some));
+        let text =
+            text + &facts.description.as_ref().map_or_else(|| Ok(String::new()), |description| description.text(py))?;
+        Ok(match guard {
             Some(Guard::Class { .. }) => class,
             Some(Guard::Tensor(guard)) if !guard.class.is(&self.class) => format!("{text}, {}", with_article(&class)),
             Some(Guard::Tensor(guard)) if guard.layout.is_some() => format!("{text} in {} order", facts.layout.name()),
             _ => text,
-        }
+        })
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -220,14 +221,15 @@ impl TensorGuard {
     }
 
     /// `float32[2, *]`: a free size is a star.
-    fn text(&self, py: Python<'_>, sizes: &[isize]) -> String {
+    fn text(&self, py: Python<'_>, sizes: &[isize]) -> PyResult<String> {
         let sizes = self.sizes(sizes).iter().map(|size| (*size != FREE).then_some(*size));
-        let text = shape_text(&dtype_text(self.dtype.bind(py)), sizes);
-        let text = text + &self.description.as_ref().map_or_else(String::new, |description| description.text(py));
-        match self.layout {
+        let text = shape_text(&dtype_text(self.dtype.bind(py))?, sizes);
+        let text =
+            text + &self.description.as_ref().map_or_else(|| Ok(String::new()), |description| description.text(py))?;
+        Ok(match self.layout {
             Some(layout) => format!("{text} in {} order", layout.name()),
             None => text,
-        }
+        })
     }
 }
 
@@ -292,9 +294,9 @@ impl Guard {
     /// What it asks, in words.
     pub(super) fn text(&self, py: Python<'_>, sizes: &[isize]) -> PyResult<String> {
         match self {
-            Self::Static(value) => crate::errors::shown(value.object.bind(py)),
+            Self::Static(value) => crate::errors::show(value.object.bind(py)),
             Self::Class { class, .. } => Ok(class_name(class.bind(py))),
-            Self::Tensor(guard) => Ok(guard.text(py, sizes)),
+            Self::Tensor(guard) => guard.text(py, sizes),
         }
     }
 

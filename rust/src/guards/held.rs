@@ -7,6 +7,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PySet, PyString};
 
 use super::holders::{Attributes, attributes_of};
 use super::statics::{has_own_equality, is_atom, is_container, is_known_by_identity};
+use crate::errors::left_out;
 use crate::ffi;
 use crate::limits::{Grow, gathered_from};
 use crate::registry::builtins;
@@ -103,20 +104,27 @@ impl Held {
         }
     }
 
-    /// Whether a value is the same as far as can be told without code of the user's.
-    fn looks_the_same(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> bool {
+    /// Whether a value is the same as far as can be told without an equality of the user's.
+    fn looks_the_same(&self, py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let has_hash = |value: &Bound<'_, PyAny>, hash: u64| match values::hash(value) {
+            Ok(now) => Ok(now == hash),
+            Err(unusable) => unusable.left_out(py).map(|()| false),
+        };
         match (self, value) {
-            (Self::Unset(_), None) => true,
+            (Self::Unset(_), None) => Ok(true),
             (Self::Value { frozen, hash, .. }, Some(value)) => {
                 let frozen = frozen.bind(py);
-                frozen.get_type().is(value.get_type()) && values::hash(value).is_ok_and(|current| current == *hash)
+                Ok(frozen.get_type().is(value.get_type()) && has_hash(value, *hash)?)
             }
-            (Self::Identity { object, .. }, Some(value)) => object.is(value),
+            (Self::Identity { object, .. }, Some(value)) => Ok(object.is(value)),
             (Self::Contents { object, hash, .. }, Some(value)) => {
-                let current = contents_of(value).ok().flatten();
-                object.is(value) && current.is_some_and(|items| values::hash(&items).is_ok_and(|now| now == *hash))
+                let current = match contents_of(value) {
+                    Ok(current) => current,
+                    Err(raised) => left_out(py, raised).map(|()| None)?,
+                };
+                Ok(object.is(value) && current.map_or(Ok(false), |items| has_hash(&items, *hash))?)
             }
-            _ => false,
+            _ => Ok(false),
         }
     }
 
@@ -218,7 +226,11 @@ pub(super) fn are_held(held: &[Held], current: &Attributes<'_>) -> Result<bool, 
 }
 
 /// The first attribute that is not what it was.
-pub(super) fn first_change<'py>(held: &[Held], py: Python<'py>, current: Attributes<'py>) -> Option<Change<'py>> {
+pub(super) fn first_change<'py>(
+    held: &[Held],
+    py: Python<'py>,
+    current: Attributes<'py>,
+) -> PyResult<Option<Change<'py>>> {
     let path = |name: &Bound<'_, PyString>| format!(".{}", name.to_string_lossy());
     let old = |held: &Held| match held {
         Held::Unset(_) => None,
@@ -229,10 +241,10 @@ pub(super) fn first_change<'py>(held: &[Held], py: Python<'py>, current: Attribu
     for known in held {
         let now = current.iter().find(|(name, _)| known.is_named(name));
         let value = now.and_then(|(_, value)| value.clone());
-        if now.is_none() || !known.looks_the_same(py, value.as_ref()) {
-            return Some((path(known.name(py)), old(known), value));
+        if now.is_none() || !known.looks_the_same(py, value.as_ref())? {
+            return Ok(Some((path(known.name(py)), old(known), value)));
         }
     }
     let is_new = |name: &Bound<'_, PyString>| !held.iter().any(|known| known.is_named(name));
-    current.into_iter().find(|(name, _)| is_new(name)).map(|(name, value)| (path(&name), None, value))
+    Ok(current.into_iter().find(|(name, _)| is_new(name)).map(|(name, value)| (path(&name), None, value)))
 }

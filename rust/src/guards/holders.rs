@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple, PyType}
 use super::modules::state_of;
 use super::runtimes::{Sort, sort_of};
 use super::statics::{is_atom, is_known_by_identity, method_parts};
-use crate::errors::{Family, KeyPath, class_name, error, text_of, with_article};
+use crate::errors::{Family, KeyPath, class_name, error, left_out, text_of, with_article};
 use crate::ffi::{self, RefVec};
 use crate::keys::text_of_value;
 use crate::limits::{Grow, gathered, gathered_from};
@@ -148,7 +148,11 @@ fn unregistered(holder: &Bound<'_, PyAny>, named: &[String], path: &KeyPath, sco
     let py = holder.py();
     let cls = holder.get_type();
     let class = class_name(&cls);
-    let is_dataclass = cls.hasattr("__dataclass_fields__").unwrap_or(false);
+    let has_fields = cls.hasattr("__dataclass_fields__");
+    let is_dataclass = match has_fields.or_else(|raised| left_out(py, raised).map(|()| false)) {
+        Ok(answer) => answer,
+        Err(raised) => return raised,
+    };
     let what = if is_dataclass { "a dataclass that is not registered" } else { "whose class is not registered" };
     let mut places = named[..named.len().min(MOST_NAMED)].join(", ");
     if named.len() > MOST_NAMED {

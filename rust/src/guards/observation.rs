@@ -10,7 +10,7 @@ use super::modules::{self, Module, State, state_of, wrong_state};
 use super::parts::refuse_unnamed;
 use super::runtimes::{self, Sort, sort_of};
 use super::statics::Static;
-use crate::errors::{Family, KeyPath, add_note, class_name, error, quote, with_article};
+use crate::errors::{Family, KeyPath, add_note, class_name, error, left_out, quote, with_article};
 use crate::ffi::{self, RefVec};
 use crate::limits::{Grow, Interrupts, check_memory};
 use crate::registry::Scope;
@@ -138,7 +138,11 @@ fn no_guard(leaf: &Bound<'_, PyAny>, unusable: Unusable, path: &KeyPath) -> PyEr
         }
         Unusable::Raised(raised) => return raised,
     };
-    let way_out = if has_shape_and_dtype(leaf) {
+    let looks_like_a_tensor = match has_shape_and_dtype(leaf) {
+        Ok(answer) => answer,
+        Err(raised) => return raised,
+    };
+    let way_out = if looks_like_a_tensor {
         "If it is a tensor, tell clika_pytree.register_runtime() of its library; else pass something hashable in its place"
     } else if leaf.cast::<PyIterator>().is_ok() {
         "Pass a list or a tuple of its items"
@@ -157,8 +161,10 @@ fn no_guard(leaf: &Bound<'_, PyAny>, unusable: Unusable, path: &KeyPath) -> PyEr
 }
 
 /// Whether a value looks like a tensor of a library that nobody has registered.
-fn has_shape_and_dtype(value: &Bound<'_, PyAny>) -> bool {
-    ["shape", "dtype"].iter().all(|name| value.get_type().hasattr(*name).unwrap_or(false))
+fn has_shape_and_dtype(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let cls = value.get_type();
+    let has = |name| cls.hasattr(name).or_else(|raised| left_out(value.py(), raised).map(|()| false));
+    Ok(has("shape")? && has("dtype")?)
 }
 
 /// Whether an exception of a hash or an equality is a word about the value, and not about the process.

@@ -10,7 +10,7 @@ use super::holders::{Attributes, attributes_of, holds_tensors};
 use super::modules::State;
 use super::runtimes::{Sort, sort_of};
 use super::statics::{is_atom, is_known_by_identity};
-use crate::errors::{Family, KeyPath, error, no_memory};
+use crate::errors::{Family, KeyPath, error, left_out, no_memory};
 use crate::ffi;
 use crate::keys::text_of_value;
 use crate::limits::Grow;
@@ -66,16 +66,22 @@ pub(super) fn are_parts_of(parts: &[Part], module: &Bound<'_, PyAny>) -> Result<
     Ok(true)
 }
 
-/// The first thing in a module that is not what it was, by its path from there. Runs no code of the user's.
-pub(super) fn change_of_parts<'py>(parts: &[Part], module: &Bound<'py, PyAny>) -> Option<Change<'py>> {
+/// The first thing in a module that is not what it was, by its path from there.
+pub(super) fn change_of_parts<'py>(parts: &[Part], module: &Bound<'py, PyAny>) -> PyResult<Option<Change<'py>>> {
     let py = module.py();
-    parts.iter().zip(Walk::over(module).ok()?.found).find_map(|(part, found)| {
+    let walk = match Walk::over(module) {
+        Ok(walk) => walk,
+        Err(raised) => return left_out(py, raised).map(|()| None),
+    };
+    for (part, found) in parts.iter().zip(walk.found) {
         if !part.module.is(&found.module) {
-            return Some((found.path, Some(part.module.bind(py).clone()), Some(found.module)));
+            return Ok(Some((found.path, Some(part.module.bind(py).clone()), Some(found.module))));
         }
-        let (name, old, new) = first_change(&part.held, py, found.attributes)?;
-        Some((found.path + &name, old, new))
-    })
+        if let Some((name, old, new)) = first_change(&part.held, py, found.attributes)? {
+            return Ok(Some((found.path + &name, old, new)));
+        }
+    }
+    Ok(None)
 }
 
 /// Refuses a module with tensors that its runtime does not name: they would be constants of the graph.

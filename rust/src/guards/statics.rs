@@ -12,6 +12,7 @@ use pyo3::types::{
 use super::held::{Change, Held, are_held, first_change, hash_of_held, hold};
 use super::holders::attributes_of;
 use super::parts::{Part, are_parts_of, change_of_parts, parts_of};
+use crate::errors::left_out;
 use crate::ffi::{self, Raw};
 use crate::structure::Mixer;
 use crate::values::{self, Parts, Unusable};
@@ -140,12 +141,15 @@ impl Static {
     }
 
     /// The first attribute that is not what it was, where an object was told by what it holds: its path from the object on,
-    /// and the old and the new value. Runs no code of the user's.
-    pub(super) fn changed_attribute<'py>(&self, found: &Bound<'py, PyAny>) -> Option<Change<'py>> {
+    /// and the old and the new value.
+    pub(super) fn changed_attribute<'py>(&self, found: &Bound<'py, PyAny>) -> PyResult<Option<Change<'py>>> {
         match &self.manner {
-            Manner::Attributes(held) => first_change(held, found.py(), attributes_of(found).ok()?),
+            Manner::Attributes(held) => match attributes_of(found) {
+                Ok(current) => first_change(held, found.py(), current),
+                Err(raised) => left_out(found.py(), raised).map(|()| None),
+            },
             Manner::Module(parts) if self.object.is(found) => change_of_parts(parts, found),
-            _ => None,
+            _ => Ok(None),
         }
     }
 

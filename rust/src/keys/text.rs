@@ -51,7 +51,10 @@ pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> 
     };
     let mut text = String::new();
     let keys = path.try_iter().map_err(|raised| {
-        if !raised.is_instance_of::<PyTypeError>(path.py()) {
+        // An exception of its own `__iter__` passes.
+        if !raised.is_instance_of::<PyTypeError>(path.py())
+            || path.hasattr(intern!(path.py(), "__iter__")).unwrap_or(true)
+        {
             return raised;
         }
         type_error(path.py(), &format!("keystr() expects a path, which is a tuple of keys, got {}", quote(path)))

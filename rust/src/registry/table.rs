@@ -12,7 +12,7 @@ use super::adoption::{adopted, notice_adopted};
 use super::class::builtin_kind;
 use super::registration::Registration;
 use super::scope::{AddressMap, Scope};
-use crate::errors::{Family, error, no_memory};
+use crate::errors::{Family, error, no_memory, show};
 use crate::ffi::{self, GilCell, TypeAddress};
 use crate::structure::Kind;
 use crate::values::is_namedtuple_class;
@@ -75,7 +75,10 @@ pub(crate) fn scope_of(py: Python<'_>, namespace: Option<&Bound<'_, PyAny>>) -> 
 
 #[cold]
 fn namespace_error(py: Python<'_>, namespace: &Bound<'_, PyAny>) -> PyErr {
-    let found = crate::errors::show(namespace);
+    let found = match show(namespace) {
+        Ok(found) => found,
+        Err(raised) => return raised,
+    };
     let surrogates = if found.contains("\\ud") { ", without lone surrogates" } else { "" };
     let message = format!("namespace must be a str or a tuple of str{surrogates}, got {found}");
     error(py, Family::Type, None, &message)
@@ -309,8 +312,8 @@ pub(crate) fn registered(
             let message = format!(
                 "{} is registered with other {name} than when this was pickled: {} now, {} then",
                 cls.name()?,
-                crate::errors::show(&current),
-                crate::errors::show(fields)
+                show(&current)?,
+                show(fields)?
             );
             return Err(error(py, Family::Registration, None, &message));
         }

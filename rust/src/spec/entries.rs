@@ -101,22 +101,18 @@ pub(super) fn key_of<'py>(
 }
 
 /// How the key of a child is written; a repr that fails is left out.
-pub(crate) fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
-    let text = key_of(py, node, slots, child).and_then(|key| text_of_key(&key));
-    text.unwrap_or_else(|_| class_of_key(py, node, slots, child))
-}
-
-/// The same; Ctrl-C is raised all the same.
-pub(crate) fn key_words(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> PyResult<String> {
+pub(crate) fn key_text(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> PyResult<String> {
     key_of(py, node, slots, child)
         .and_then(|key| text_of_key(&key))
-        .or_else(|raised| left_out(py, raised).map(|()| class_of_key(py, node, slots, child)))
+        .or_else(|raised| left_out(py, raised).and_then(|()| class_of_key(py, node, slots, child)))
 }
 
 #[cold]
-fn class_of_key(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> String {
-    let class = entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name());
-    class.map_or_else(|_| format!("[{child}]"), |class| format!("[<{class}>]"))
+fn class_of_key(py: Python<'_>, node: &Node, slots: &[Option<Py<PyAny>>], child: usize) -> PyResult<String> {
+    match entry_of(py, node, slots, child).and_then(|entry| entry.get_type().name()) {
+        Ok(class) => Ok(format!("[<{class}>]")),
+        Err(raised) => left_out(py, raised).map(|()| format!("[{child}]")),
+    }
 }
 
 /// The text of the path through these places.
@@ -130,7 +126,7 @@ pub(crate) fn key_path(
 ) -> KeyPath {
     let name = |place: &Place| names.filter(|_| place.node == 0)?.bind(py).get_item(place.child).ok();
     KeyPath::new(places.into_iter().map(|place| match name(&place) {
-        Some(name) => name.str().map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned()),
+        Some(name) => Ok(name.str()?.to_string_lossy().into_owned()),
         None => key_text(py, &nodes[place.node], slots, place.child),
     }))
 }

@@ -4,9 +4,9 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::entries::key_words;
+use super::entries::key_text;
 use super::{Graph, node_name};
-use crate::errors::{counted, printable, shorten, shown};
+use crate::errors::{counted, printable, shorten, show};
 use crate::limits::{Grow, Interrupts, all_of, write};
 use crate::structure::Kind;
 
@@ -133,7 +133,7 @@ impl Page<'_> {
         if count >= SHORTEST_RUN && is_sequence(node.kind) {
             return Ok(format!("[{first}…{}]", first + count - 1));
         }
-        let key = |child| key_words(py, node, self.graph.slots.as_slice(), child).map(|words| shorten(&words));
+        let key = |child| key_text(py, node, self.graph.slots.as_slice(), child).map(|words| shorten(&words));
         let mut keys = all_of((first..first + count.min(MOST_KEYS)).map(key))?;
         if count > MOST_KEYS {
             keys.push(format!("and {} more", count - MOST_KEYS));
@@ -149,16 +149,16 @@ impl Page<'_> {
         let slot = |number| graph.slot(py, node, number).filter(|value| !value.is_none());
         let context = match node.kind {
             Kind::None => return Ok(name),
-            Kind::Static => return slot(1).map_or(Ok(name), |value| shown(&value)),
+            Kind::Static => return slot(1).map_or(Ok(name), |value| show(&value)),
             Kind::Dataclass => {
                 let field = |(field, value): (Bound<'_, PyString>, _)| {
-                    shown(&value).map(|value| format!(" {}={value}", field.to_string_lossy()))
+                    show(&value).map(|value| format!(" {}={value}", field.to_string_lossy()))
                 };
                 all_of(graph.meta_fields(py, node).map(field))?.concat()
             }
             Kind::Custom | Kind::DefaultDict | Kind::Deque => {
                 let place = usize::from(node.kind == Kind::Custom);
-                slot(place).map_or(Ok(String::new()), |value| shown(&value).map(|value| format!(" {value}")))?
+                slot(place).map_or(Ok(String::new()), |value| show(&value).map(|value| format!(" {value}")))?
             }
             _ => String::new(),
         };

@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 pub(crate) use draft::{Draft, NoRoom};
-pub(crate) use entries::{Names, Place, entry_of, key_path, key_words, node_name};
+pub(crate) use entries::{Names, Place, entry_of, key_path, key_text, node_name};
 pub(crate) use object::{Structure, TreeSpec};
 pub(crate) use paths::KeyPaths;
 pub(crate) use rewrite::{Where, wrong_result};

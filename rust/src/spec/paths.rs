@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use super::entries::{PER_STEP, Place, entry_of, key_of, key_words};
+use super::entries::{PER_STEP, Place, entry_of, key_of, key_text};
 use super::{Graph, Names};
 use crate::errors::{no_memory, text_of};
 use crate::ffi::{AddressHash, Raw, RefVec, Slots, list_from, tuple_from, tuple_of_all};
@@ -128,7 +128,7 @@ impl Graph {
         let mut texts = Vec::new();
         let mut name = |node: &Node, child: usize| match names.filter(|_| std::ptr::eq(node, self.root())) {
             Some(names) => names.bind(py).get_item(child),
-            None => Ok(text_of(py, &key_words(py, node, self.slots.as_slice(), child)?)?.into_any()),
+            None => Ok(text_of(py, &key_text(py, node, self.slots.as_slice(), child)?)?.into_any()),
         };
         let (mut leaves, mut interrupts) = (Leaves::of(self), Interrupts::new());
         while let Some(path) = leaves.next_path(py, &mut name, &mut interrupts)? {

@@ -117,8 +117,8 @@ impl Graph {
             if !now.eq(&then)? {
                 return Err(unfit(&format!(
                     "node {number}: a namedtuple has other fields than when the TreeSpec was written: {} now, {} then",
-                    crate::errors::show(&now),
-                    crate::errors::show(&then)
+                    crate::errors::show(&now)?,
+                    crate::errors::show(&then)?
                 )));
             }
         }

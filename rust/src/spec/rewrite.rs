@@ -5,7 +5,7 @@ use pyo3::types::PyTuple;
 
 use super::Graph;
 use super::algebra::shape_error;
-use crate::errors::{Family, KeyPath, counted, error, quote};
+use crate::errors::{Family, KeyPath, counted, error, left_out, quote};
 use crate::ffi::{RefVec, tuple_from};
 use crate::limits::{CALL, Grow, Interrupts, Nested};
 use crate::structure::{Cursor, ShapeBuilder, Step};
@@ -67,13 +67,15 @@ impl Graph {
         let path = self.path_of_node(py, index);
         let shown = |graph: &Self, index: usize| {
             let text = graph.one_level(py, index).and_then(|level| level.excerpt(py));
-            text.unwrap_or_else(|_| graph.nodes[index].kind.name().to_owned())
+            text.or_else(|raised| left_out(py, raised).map(|()| graph.nodes[index].kind.name().to_owned()))
+        };
+        let (ours, theirs) = match (shown(self, index), shown(other, other_index)) {
+            (Ok(ours), Ok(theirs)) => (ours, theirs),
+            (Err(raised), _) | (_, Err(raised)) => return raised,
         };
         let message = format!(
-            "the structures do not fit together {}: the first has {}, the second has {}",
-            path.place(),
-            shown(self, index),
-            shown(other, other_index)
+            "the structures do not fit together {}: the first has {ours}, the second has {theirs}",
+            path.place()
         );
         error(py, Family::Structure, Some(&path), &message)
     }

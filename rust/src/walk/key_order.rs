@@ -330,8 +330,8 @@ fn checked(
                 "the dict {} has keys without an order, {} and {}: use keys of one class that can be sorted, or an \
                  OrderedDict, or flatten outside dict_insertion_ordered(False)",
                 path.place(),
-                show(left),
-                show(right)
+                show(left)?,
+                show(right)?
             );
             return Err(error(left.py(), Family::KeyOrder, Some(&path), &message));
         }

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::errors::{self, Family, KeyPath, class_name, counted, quote, show, with_article};
+use crate::errors::{self, Family, KeyPath, class_name, counted, left_out, quote, show, with_article};
 use crate::limits::{Grow, Interrupts, gathered};
 use crate::registry::Class;
 use crate::spec::{Graph, node_name};
@@ -74,10 +74,10 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
             let class = class_name(&found.get_type());
             let found = if class == node_name(py, node, graph.slots_of(node)) {
                 format!("an instance of another class {class}")
-            } else if is_unregistered_subclass(py, graph, *index, found) {
+            } else if is_unregistered_subclass(py, graph, *index, found)? {
                 format!("{}, which is a leaf: its class is not registered", with_article(&class))
             } else {
-                found_value(found)
+                found_value(found)?
             };
             (expected, found)
         }
@@ -87,7 +87,7 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
         Mismatch::Keys { index, found, keys } => return describe_keys(py, graph, *index, found, keys),
         Mismatch::Context { index, slot, found, owner } => {
             let node = &graph.nodes[*index];
-            if let Some(sides) = meta_field(py, graph, *index, found) {
+            if let Some(sides) = meta_field(py, graph, *index, found)? {
                 return Ok(sides);
             }
             let part = match node.kind {
@@ -96,14 +96,14 @@ fn describe(py: Python<'_>, graph: &Graph, what: &Mismatch<'_, '_>) -> PyResult<
                 Kind::Static => "the value",
                 _ => "the context",
             };
-            let expected = graph.slot(py, node, *slot).map_or_else(|| "None".to_owned(), |value| show(&value));
+            let expected = graph.slot(py, node, *slot).map_or_else(|| Ok("None".to_owned()), |value| show(&value))?;
             let name = with_article(&node_name(py, node, graph.slots_of(node)));
             (
                 format!("{name} with {part} {expected}"),
-                format!("{} with {part} {}", with_article(&class_name(&owner.get_type())), show(found)),
+                format!("{} with {part} {}", with_article(&class_name(&owner.get_type())), show(found)?),
             )
         }
-        Mismatch::Deeper { found } => (A_LEAF.to_owned(), found_value(found)),
+        Mismatch::Deeper { found } => (A_LEAF.to_owned(), found_value(found)?),
     })
 }
 
@@ -121,19 +121,21 @@ fn describe_keys(
     let name = with_article(&class_name(&found.get_type()));
     if missing.is_empty() && extra.is_empty() {
         // The keys before the first one out of place say nothing.
-        let pairs = expected.iter().zip(keys);
-        let first = pairs.take_while(|(one, other)| values::equal(one, other).unwrap_or(false)).count();
+        let mut first = 0;
+        while first < keys.len().min(expected.len()) && looks_equal(&expected[first], &keys[first])? {
+            first += 1;
+        }
         let text = |keys: &[Bound<'_, PyAny>]| {
             let before = if first > 0 { "…, " } else { "" };
-            let shown: Vec<String> = keys.iter().skip(first).take(MOST_KEYS + 1).map(show).collect();
-            format!("({before}{})", list(&shown))
+            let shown: Vec<String> = keys.iter().skip(first).take(MOST_KEYS + 1).map(show).collect::<PyResult<_>>()?;
+            PyResult::Ok(format!("({before}{})", list(&shown)))
         };
         let what = format!(
             "{name} with the same keys in another order {}. The order of keys is part of a structure, but not inside \
              dict_insertion_ordered(False)",
-            text(keys)
+            text(keys)?
         );
-        return Ok((format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)), what));
+        return Ok((format!("{} with the keys {}", with_article(node.kind.name()), text(&expected)?), what));
     }
     let mut differences = Vec::new();
     if !missing.is_empty() {
@@ -147,34 +149,54 @@ fn describe_keys(
 }
 
 /// The first field of a dataclass that has another meta value, on both sides.
-fn meta_field(py: Python<'_>, graph: &Graph, index: usize, found: &Bound<'_, PyAny>) -> Option<(String, String)> {
+fn meta_field(
+    py: Python<'_>,
+    graph: &Graph,
+    index: usize,
+    found: &Bound<'_, PyAny>,
+) -> PyResult<Option<(String, String)>> {
     let node = &graph.nodes[index];
-    let mut fields = graph.meta_fields(py, node).zip(found.cast::<PyTuple>().ok()?.iter());
-    let ((field, one), other) = fields.find(|((_, one), other)| !values::equal(one, other).unwrap_or(false))?;
-    let owner = with_article(&node_name(py, node, graph.slots_of(node)));
-    let side = |value: &Bound<'_, PyAny>| format!("{owner} with {}={}", field.to_string_lossy(), show(value));
-    Some((side(&one), side(&other)))
+    let Ok(values) = found.cast::<PyTuple>() else { return Ok(None) };
+    for ((field, one), other) in graph.meta_fields(py, node).zip(values.iter()) {
+        if !looks_equal(&one, &other)? {
+            let owner = with_article(&node_name(py, node, graph.slots_of(node)));
+            let side = |value| PyResult::Ok(format!("{owner} with {}={}", field.to_string_lossy(), show(value)?));
+            return Ok(Some((side(&one)?, side(&other)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether two values are equal, for a message: what can't be compared is not.
+fn looks_equal(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+    values::equal(one, other).or_else(|unusable| unusable.left_out(one.py()).map(|()| false))
 }
 
 /// Those of some keys that are not among others, as far as a message lists them.
 fn without(these: &[Bound<'_, PyAny>], those: &[Bound<'_, PyAny>]) -> PyResult<Vec<String>> {
     // By hash first: the dicts may be wide. The hash of a key that has none is a place of its own.
-    let hash = |key: &Bound<'_, PyAny>| values::hash(key).unwrap_or(key.as_ptr() as u64);
+    let hash = |key: &Bound<'_, PyAny>| match values::hash(key) {
+        Ok(hash) => Ok(hash),
+        Err(unusable) => unusable.left_out(key.py()).map(|()| key.as_ptr() as u64),
+    };
     let mut interrupts = Interrupts::new();
     let mut hashed: Vec<(u64, &Bound<'_, PyAny>)> = Vec::new();
     for key in those {
         interrupts.after(key.py(), 1)?;
-        hashed.grow((hash(key), key))?;
+        hashed.grow((hash(key)?, key))?;
     }
     hashed.sort_unstable_by_key(|(hash, _)| *hash);
     let mut texts = Vec::new();
     for key in these {
         interrupts.after(key.py(), 1)?;
-        let wanted = hash(key);
+        let wanted = hash(key)?;
         let first = hashed.partition_point(|(hash, _)| *hash < wanted);
-        let others = hashed[first..].iter().take_while(|(hash, _)| *hash == wanted);
-        if !others.into_iter().any(|(_, other)| values::equal(key, other).unwrap_or(false)) {
-            texts.push(show(key));
+        let mut is_there = false;
+        for (_, other) in hashed[first..].iter().take_while(|(hash, _)| *hash == wanted) {
+            is_there = is_there || looks_equal(key, other)?;
+        }
+        if !is_there {
+            texts.push(show(key)?);
         }
         if texts.len() > MOST_KEYS {
             break;
@@ -223,24 +245,36 @@ fn sized(kind: Kind, name: &str, count: usize) -> String {
 
 /// Whether its class derives from the one that is expected or from a container, and is not registered itself: only exact
 /// types count.
-fn is_unregistered_subclass(py: Python<'_>, graph: &Graph, index: usize, found: &Bound<'_, PyAny>) -> bool {
-    let derives =
-        graph.class_of(py, index).is_ok_and(|cls| cls.is_some_and(|cls| found.is_instance(&cls).unwrap_or(false)));
-    let class = crate::registry::scope_of(py, None).and_then(|scope| scope.resolve(&found.get_type()));
+fn is_unregistered_subclass(py: Python<'_>, graph: &Graph, index: usize, found: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let derives = match graph.class_of(py, index) {
+        Ok(Some(cls)) => found.is_instance(&cls).or_else(|raised| left_out(py, raised).map(|()| false))?,
+        Ok(None) => false,
+        Err(raised) => left_out(py, raised).map(|()| false)?,
+    };
+    let class = class_of(found)?;
     let looks_like_a_container = derives
         || found.is_instance_of::<PyTuple>()
         || found.is_instance_of::<PyList>()
         || found.is_instance_of::<PyDict>();
-    looks_like_a_container && matches!(class, Ok(Class::Leaf))
+    Ok(looks_like_a_container && matches!(class, Some(Class::Leaf)))
 }
 
-fn found_value(found: &Bound<'_, PyAny>) -> String {
-    let class = crate::registry::scope_of(found.py(), None).and_then(|scope| scope.resolve(&found.get_type()));
-    let kind = match class {
-        Ok(Class::Builtin(kind)) => kind,
+/// What its class is to the library; nothing where the class does not let itself be looked at.
+fn class_of(found: &Bound<'_, PyAny>) -> PyResult<Option<Class>> {
+    let py = found.py();
+    let class = crate::registry::scope_of(py, None).and_then(|scope| scope.resolve(&found.get_type()));
+    class.map(Some).or_else(|raised| left_out(py, raised).map(|()| None))
+}
+
+fn found_value(found: &Bound<'_, PyAny>) -> PyResult<String> {
+    let kind = match class_of(found)? {
+        Some(Class::Builtin(kind)) => kind,
         _ if found.is_instance_of::<PyDict>() => Kind::Dict,
         _ if found.is_instance_of::<PyTuple>() || found.is_instance_of::<PyList>() => Kind::List,
-        _ => return quote(found),
+        _ => return Ok(quote(found)),
     };
-    found.len().map_or_else(|_| quote(found), |length| sized(kind, &class_name(&found.get_type()), length))
+    match found.len() {
+        Ok(length) => Ok(sized(kind, &class_name(&found.get_type()), length)),
+        Err(raised) => left_out(found.py(), raised).map(|()| quote(found)),
+    }
 }
