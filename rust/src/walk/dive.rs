@@ -31,6 +31,8 @@ enum Begun {
 impl Walker {
     /// Walks the subtree of a container as far as that can run no Python code; the rest is left to the walk. `false`,
     /// and nothing done, where not even the container itself can be read that way.
+    #[expect(clippy::inline_always, reason = "small trees are one dive, and the call counts there")]
+    #[inline(always)]
     pub(super) fn dive<const KEEP: bool>(&mut self, py: Python<'_>, root: Raw) -> PyResult<bool> {
         self.cursors.try_reserve(DEEPEST).map_err(no_memory)?;
         self.room = 0;
@@ -219,28 +221,29 @@ impl Walker {
         Ok(Begun::Open)
     }
 
-    /// What a class is; the answer is kept for the next child, which often asks for the same.
+    /// What a class is.
     #[inline]
-    fn recall(&mut self, py: Python<'_>, class: TypeAddress) -> Option<Class> {
-        if self.recalled.0 != class {
-            self.recalled = (class, self.rules.scope.known(py, class));
-        }
-        self.recalled.1
+    fn recall(&self, py: Python<'_>, class: TypeAddress) -> Option<Class> {
+        if self.recalled.0 == class { self.recalled.1 } else { self.rules.scope.known(py, class) }
     }
 
-    /// Whether instances of a class are known to be leaves; runs no Python code.
+    /// Whether instances of a class are known to be leaves; what else they are is kept for the next child, which often
+    /// asks for the same. Runs no Python code.
     #[inline]
     fn is_known_leaf(&mut self, py: Python<'_>, class: TypeAddress) -> bool {
         if class == ffi::dict_address() || class == ffi::list_address() || class == ffi::tuple_address() {
             return false;
         }
-        let is_leaf = match self.recall(py, class) {
+        let known = self.recall(py, class);
+        let is_leaf = match known {
             Some(Class::Leaf) => true,
             Some(Class::Builtin(Kind::None)) => self.rules.none_is_leaf,
             _ => false,
         };
         if is_leaf {
             self.last_leaf = class;
+        } else {
+            self.recalled = (class, known);
         }
         is_leaf
     }
