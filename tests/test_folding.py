@@ -127,15 +127,24 @@ numbered = st.builds(
 
 @given(st.lists(numbered, unique=True, max_size=30), st.data())
 def test_every_leaf_is_in_the_line_that_its_path_fits(names: list[str], data: Any) -> None:
-    """A line that stands for several leaves has a range for each number in which they differ, and is full."""
+    """A line that stands for several leaves has a range for each number in which they differ, and is full; or it has the
+    first and the last of so many neighbours that their names are left out."""
     tree = {name: data.draw(st.sampled_from([1.5, "x", None])) for name in names}
     summary = cp.tree_summary(tree, max_rows=None)
     covered: list[str] = []
     for row in summary.rows:
-        found = [name for name in names if fits(row.path, f"['{name}']") and type(tree[name]).__name__ == row.type]
+        found = [name for name in covering(row.path, names) if type(tree[name]).__name__ == row.type]
         assert len(found) == row.count, (row.path, found)
         covered += found
     assert sorted(covered) == sorted(names)
+
+
+def covering(pattern: str, names: list[str]) -> list[str]:
+    import re
+
+    if ends := re.fullmatch(r"\['([^']*)'…'([^']*)'\]", pattern):
+        return names[names.index(ends[1]) : names.index(ends[2]) + 1]
+    return [name for name in names if fits(pattern, f"['{name}']")]
 
 
 def fits(pattern: str, path: str) -> bool:
