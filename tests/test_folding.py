@@ -127,8 +127,10 @@ numbered = st.builds(
 
 @given(st.lists(numbered, unique=True, max_size=30), st.data())
 def test_every_leaf_is_in_the_line_that_its_path_fits(names: list[str], data: Any) -> None:
-    """A line that stands for several leaves has a range for each number in which they differ, and is full; or it has the
-    first and the last of so many neighbours that their names are left out."""
+    """A line that stands for several leaves has a range for each number in which they differ, and is full.
+
+    Or it has the first and the last of so many neighbours that their names are left out.
+    """
     tree = {name: data.draw(st.sampled_from([1.5, "x", None])) for name in names}
     summary = cp.tree_summary(tree, max_rows=None)
     covered: list[str] = []
