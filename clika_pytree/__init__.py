@@ -23,9 +23,24 @@ except ModuleNotFoundError as _error:
     ) from None
 
 from . import boundary, pytree, runtimes
-from .boundary import *  # noqa: F403  (each list of public names is in the module that has them)
+
+# Each as itself: to pyright, a name that is not in __all__ is private without it.
+from .boundary import FileFormatError as FileFormatError
+from .boundary import GuardCache as GuardCache
+from .boundary import GuardError as GuardError
+from .boundary import MissError as MissError
+from .boundary import RecompileWarning as RecompileWarning
+from .boundary import UnregisteredNodeError as UnregisteredNodeError
+from .boundary import compile as compile
+from .boundary import eval as eval
+from .boundary import inspect as inspect
+from .boundary import load as load
+from .boundary import save as save
+from .boundary import trace as trace
 from .pytree import *  # noqa: F403
-from .runtimes import *  # noqa: F403
+from .runtimes import RecordingError as RecordingError
+from .runtimes import register_runtime as register_runtime
+from .runtimes import unregister_runtime as unregister_runtime
 
 __all__ = ["__version__", "pytree"]
 __all__ += pytree.__all__

@@ -187,6 +187,15 @@ def test_the_names_for_runtimes_are_on_one_face_only() -> None:
     )
 
 
+def test_the_names_for_runtimes_are_public_to_type_checkers() -> None:
+    """Of a face with an `__all__`, pyright takes a name outside it for private unless it is imported as itself."""
+    imported = [
+        node for node in ast.parse((PACKAGE / "__init__.py").read_text()).body if isinstance(node, ast.ImportFrom)
+    ]
+    handed_on = [alias.name for node in imported for alias in node.names if alias.asname == alias.name]
+    assert sorted(handed_on) == sorted(clika_pytree.BOUNDARIES)
+
+
 @pytest.mark.parametrize("room", ["boundary", "inspection"])
 def test_classes_of_answers_are_loaded_on_first_use(room: str) -> None:
     tree = ast.parse((PACKAGE / room / "__init__.py").read_text())
