@@ -98,6 +98,22 @@ def test_a_summary_of_long_names_has_80_columns(letter):
     assert lines[-2].startswith("15 leaves, 3 arrays of ")
 
 
+@pytest.mark.parametrize("name", ["Leaf" * 40, "重" * 60])
+def test_a_summary_of_long_types_shapes_and_dtypes_has_80_columns(name):
+    leaf = type(name, (), {})()
+    records = np.zeros(2, [(f"{name}{place}", "f4") for place in range(3)])
+    for tree in (
+        {"w" * 50: np.ones((1,) * 20), "records": records, "b": leaf},
+        {"k" * 100: {"重" * 100: leaf}},
+        [np.ones((1,) * 30), records],
+        [leaf, 1],
+        [leaf],
+    ):
+        lines = repr(cp.tree_summary(tree)).splitlines()
+        assert max(map(columns, lines)) <= 80
+        assert lines[0].startswith("path")
+
+
 def test_the_tables_of_a_compiled_function_have_80_columns():
     @cp.compile
     def step(p, x, 重み=None):

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 COLUMNS = ("path", "leaves", "type", "shape", "dtype", "bytes")
 TO_THE_RIGHT = ("leaves", "bytes")
+TEXTS = ("type", "shape", "dtype")
 WIDTH = 80
 SHORTEST_PATH = 24
+SHORTEST_TEXT = 8
 
 
 class SummaryRow:
@@ -74,7 +76,8 @@ class TreeSummary:
 
     Where the lines would be longer than 80 characters, a path is written without the keys that it shares with the line
     above it, two columns for each, the type is left out where it is the same in all lines, and the first keys of a path
-    that is still too long have a line of their own. Of a key that is longer than that the middle is left out.
+    that is still too long have a line of their own. Of a key that is longer than that the middle is left out, and of a
+    type, shape or dtype that leaves no room for paths.
 
     Attributes:
         rows: The lines of the table.
@@ -123,12 +126,13 @@ class TreeSummary:
         types = {row.type for row in self.rows}
         if too_wide(aligned(cells)) and len(types) == 1:
             cells = [(*line[:2], *line[3:]) for line in cells]
-            note = [f"the type is {types.pop()} in every line"]
+            note = [cut_middle(f"the type is {types.pop()} in every line", WIDTH)]
         lines = aligned(cells)
-        for gap, is_cut in (("  ", False), (" ", False), ("  ", True)):
+        for gap, is_cut in (("  ", False), (" ", False), ("  ", True), (" ", True)):
             if too_wide(lines):
-                rest = max(map(columns, aligned([line[1:] for line in cells], gap)))
-                room = max(WIDTH - rest - len(gap), SHORTEST_PATH)
+                if (gap, is_cut) == (" ", True):
+                    cells = with_room_for_paths(cells, len(gap))
+                room = max(WIDTH - beside_paths(cells, len(gap)), SHORTEST_PATH)
                 lines = aligned(self._with_paths(cells, room, is_cut), gap)
         return "\n".join([*lines, *self._totals(), *note])
 
@@ -190,6 +194,29 @@ def too_wide(lines: Sequence[str]) -> bool:
     return max(map(columns, lines)) > WIDTH
 
 
+def widths_of(cells: Sequence[Sequence[str]]) -> list[int]:
+    """How wide the columns of a table are. A line of one cell takes all the room."""
+    return [max(map(columns, column)) for column in zip(*(line for line in cells if len(line) > 1), strict=True)]
+
+
+def beside_paths(cells: Sequence[Sequence[str]], gap: int) -> int:
+    return sum(width + gap for width in widths_of(cells)[1:])
+
+
+def with_room_for_paths(cells: Sequence[tuple[str, ...]], gap: int) -> list[tuple[str, ...]]:
+    """The table with the widest of its other texts cut, as far as the shortest path needs it."""
+    widths = widths_of(cells)
+    texts = [place for place, name in enumerate(cells[0]) if name in TEXTS]
+    excess = beside_paths(cells, gap) + SHORTEST_PATH - WIDTH
+    while excess > 0 and (widest := max(texts, key=widths.__getitem__, default=0)) and widths[widest] > SHORTEST_TEXT:
+        widths[widest] -= 1
+        excess -= 1
+    return [
+        tuple(cut_middle(text, widths[place]) if place in texts else text for place, text in enumerate(line))
+        for line in cells
+    ]
+
+
 def broken(shared: int, keys: tuple[str, ...], room: int | None) -> list[str]:
     """The keys below so many others as one text, or as several: the last is no longer than there is room, if it can."""
     for first in range(len(keys)):
@@ -200,9 +227,9 @@ def broken(shared: int, keys: tuple[str, ...], room: int | None) -> list[str]:
 
 
 def aligned(cells: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
-    """The lines of a table whose first line has the names of the columns. A line of one cell takes all the room."""
+    """The lines of a table whose first line has the names of the columns."""
     sides = [to_the_right if name in TO_THE_RIGHT else to_the_left for name in cells[0]]
-    widths = [max(map(columns, column)) for column in zip(*(line for line in cells if len(line) > 1), strict=True)]
+    widths = widths_of(cells)
     return [
         gap.join(side(text, width) for text, width, side in zip(line, widths, sides, strict=False)).rstrip()
         for line in cells
