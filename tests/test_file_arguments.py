@@ -46,6 +46,12 @@ def test_a_path_that_is_no_text(most, tmp_path):
         cp.load(os.fsencode(tmp_path) + b"/\xfe")
 
 
+def test_a_path_in_the_place_of_the_object(path):
+    with pytest.raises(cp.PyTreeTypeError, match=r"expects a path, got a dict; the order is save\(obj, path\)$"):
+        cp.save(path, TREE)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("path", ["", b"", "a\0b", b"a\0b", 3, None, ["a"], bytearray(b"a")], ids=repr)
 def test_what_is_no_path(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

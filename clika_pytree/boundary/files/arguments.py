@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["check_switch", "path_of", "shown"]
 
 
-def path_of(caller: str, path: Any) -> tuple[str, str]:
-    """A path as messages name it and as the system takes it."""
+def path_of(caller: str, path: Any, order: str = "") -> tuple[str, str]:
+    """A path as messages name it and as the system takes it. `order` says where the caller takes it."""
     import os
 
     try:
         found = os.fsdecode(path)
     except TypeError:
-        raise PyTreeTypeError(f"{caller} expects a path, got {described(path)}") from None
+        raise PyTreeTypeError(f"{caller} expects a path, got {described(path)}{order}") from None
     if not found:
         raise PyTreeValueError(f"{caller} expects a path, got an empty text")
     if "\0" in found:

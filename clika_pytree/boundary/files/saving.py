@@ -26,7 +26,7 @@ __all__: list[str] = []
 def save_tree(
     obj: Any, path: FilePath, fsync: bool, max_shard_bytes: int | None, progress: Progress, namespace: Namespace
 ) -> None:
-    name, place = path_of("save()", path)
+    name, place = path_of("save()", path, "; the order is save(obj, path)")
     check_progress("save()", progress)
     check_switch("save()", "fsync", fsync)
     if max_shard_bytes is not None and not (type(max_shard_bytes) is int and max_shard_bytes > 0):  # pyright: ignore[reportUnnecessaryComparison]
