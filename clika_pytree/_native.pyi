@@ -260,6 +260,11 @@ def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") ->
 class TreeIter:
     def __iter__(self) -> TreeIter: ...
     def __next__(self) -> Any: ...
+    def note(self, raised: BaseException, who: str) -> None:
+        """Notes on an exception who raised it at the leaf that came last.
+
+        Where the walk itself has failed or is done, that is the walk's to say.
+        """
 
 @overload
 def tree_unflatten(treespec: TreeSpec, leaves: Iterable[Any]) -> Any:

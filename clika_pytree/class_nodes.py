@@ -193,8 +193,7 @@ def check_methods(caller: str, cls: Any) -> Any:
         if not callable(getattr(cls, method, None)):
             raise PyTreeTypeError(
                 f"{caller} expects {name} to have a method __tree_flatten__(self) and a classmethod "
-                f"__tree_unflatten__(cls, context, children), got a class without {method}; add it, or pass two "
-                "functions to register_pytree_node()"
+                f"__tree_unflatten__(cls, context, children), got a class without {method}; {way_out(cls)}"
             )
     if getattr(cls.__tree_flatten__, "__self__", None) is cls:
         raise PyTreeTypeError(
@@ -207,3 +206,12 @@ def check_methods(caller: str, cls: Any) -> Any:
             "else; decorate it with @classmethod"
         )
     return cls
+
+
+def way_out(cls: Any) -> str:
+    if callable(getattr(cls, "tree_flatten", None)) and callable(getattr(cls, "tree_unflatten", None)):
+        return (
+            "it has JAX's tree_flatten and tree_unflatten, which clika_pytree.compat.jax.register_pytree_node_class() "
+            "takes as they are"
+        )
+    return "add it, or pass two functions to register_pytree_node()"

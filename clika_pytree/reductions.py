@@ -7,9 +7,10 @@ from .registration import check_callable, described
 from .typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from ._native import TreeIter
     from .typing import Filter, IsLeaf, Namespace
 
     T = TypeVar("T")
@@ -257,8 +258,12 @@ def tree_reduce(
     value = next(leaves, MISSING) if initial is MISSING else initial
     if value is MISSING:
         raise PyTreeTypeError("tree_reduce() got a tree without leaves and no initial value; pass initial=...")
-    for leaf in leaves:
-        value = fn(value, leaf)
+    try:
+        for leaf in leaves:
+            value = fn(value, leaf)
+    except BaseException as raised:
+        leaves.note(raised, "fn")
+        raise
     return value
 
 
@@ -287,7 +292,12 @@ def tree_sum(
         >>> pytree.tree_sum({"a": 1, "b": None}, none_is_leaf=False)
         1
     """
-    return sum(tree_iter(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace), start)
+    leaves = tree_iter(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
+    try:
+        return sum(leaves, start)
+    except BaseException as raised:
+        leaves.note(raised, "adding the leaf")
+        raise
 
 
 def tree_max(
@@ -326,7 +336,7 @@ def tree_max(
     if key is not None:
         check_callable("tree_max()", "key", key)
     leaves = tree_iter(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
-    return found("tree_max()", max(leaves, default=MISSING, key=key), default)
+    return extreme("tree_max()", max, leaves, key, default)
 
 
 def tree_min(
@@ -363,25 +373,42 @@ def tree_min(
     if key is not None:
         check_callable("tree_min()", "key", key)
     leaves = tree_iter(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
-    return found("tree_min()", min(leaves, default=MISSING, key=key), default)
+    return extreme("tree_min()", min, leaves, key, default)
 
 
 def occurs(
     wanted: bool,
-    leaves: Iterator[Any],
+    leaves: TreeIter,
     pred: Callable[[Any], object],
     picks: Callable[[Any], object] | None = None,
 ) -> bool:
     """Whether the predicate comes out as wanted for some leaf; of the leaves picked, where there is a choice."""
     # Not `any(...)` of a generator or a map: a StopIteration from the predicate would change its type there, or end it.
-    for leaf in leaves:  # noqa: SIM110
-        if (picks is None or picks(leaf)) and bool(pred(leaf)) is wanted:
-            return True
+    asked = who = "the truth of the leaf" if pred is bool else "pred"
+    try:
+        for leaf in leaves:
+            if picks is not None:
+                asked = "the filter"
+                if not picks(leaf):
+                    continue
+                asked = who
+            if bool(pred(leaf)) is wanted:
+                return True
+    except BaseException as raised:
+        leaves.note(raised, asked)
+        raise
     return False
 
 
-def found(caller: str, best: Any, default: Any) -> Any:
-    best = default if best is MISSING else best
+def extreme(
+    caller: str, choose: Callable[..., Any], leaves: TreeIter, key: Callable[[Any], Any] | None, default: Any
+) -> Any:
+    """What `max` or `min` chooses of the leaves."""
+    try:
+        best = choose(leaves, default=default, key=key)
+    except BaseException as raised:
+        leaves.note(raised, "comparing the leaf")
+        raise
     if best is MISSING:
         raise PyTreeValueError(f"{caller} got a tree without leaves and no default; pass default=...")
     return best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._native import PyTreeTypeError, Registration, RegistrationError, register, unregister
+from ._native import PyTreeTypeError, PyTreeValueError, Registration, RegistrationError, register, unregister
 from .columns import one_line
 from .typing import TYPE_CHECKING
 
@@ -220,6 +220,18 @@ def check_class(caller: str, cls: object) -> None:
 def check_callable(caller: str, name: str, value: object) -> None:
     if not callable(value):
         raise PyTreeTypeError(f"{caller} expects a function as {name}, got {described(value)}")
+
+
+def check_switch(caller: str, name: str, value: object) -> None:
+    if type(value) is not bool:
+        raise PyTreeTypeError(f"{caller} expects True or False as {name}, got {described(value)}")
+
+
+def check_count(caller: str, name: str, value: Any) -> None:
+    if type(value) is not int:
+        raise PyTreeTypeError(f"{caller} expects a number from 1 on as {name}, got {described(value)}")
+    if value < 1:
+        raise PyTreeValueError(f"{caller} expects a number from 1 on as {name}, got {described(value)}")
 
 
 def check_options(

@@ -210,7 +210,7 @@ def treespec_deque(children: Specs = (), maxlen: int | None = None, *, none_is_l
 
     Raises:
         PyTreeTypeError: (a `TypeError`) a child is not a TreeSpec, or `maxlen` is no number of items.
-        PyTreeValueError: (a `ValueError`) more children than `maxlen`.
+        PyTreeValueError: (a `ValueError`) a `maxlen` below 0, or more children than that.
         StructureError: Structures that read None in two ways.
 
     Example:
@@ -285,8 +285,13 @@ def treespec_from_collection(
 
 
 def check_maxlen(maxlen: object) -> None:
-    if maxlen is not None and not isinstance(maxlen, int):
-        raise PyTreeTypeError(f"treespec_deque() expects a number of items or None as maxlen, got {described(maxlen)}")
+    if maxlen is None:
+        return
+    expected = f"treespec_deque() expects a number from 0 on or None as maxlen, got {described(maxlen)}"
+    if not isinstance(maxlen, int):
+        raise PyTreeTypeError(expected)
+    if maxlen < 0:
+        raise PyTreeValueError(expected)
 
 
 def listed(caller: str, children: Any) -> list[Any]:

@@ -35,6 +35,12 @@ def test_wrong_options_are_refused(options: Any, words: str) -> None:
         crt.compile(**options)
 
 
+def test_a_number_out_of_range_is_a_value_error() -> None:
+    for number, error in ((0, crt.PyTreeValueError), (-1, crt.PyTreeValueError), (2.0, crt.PyTreeTypeError)):
+        with pytest.raises(error):
+            crt.compile(max_graphs=number)
+
+
 def test_no_new_graphs_on_demand() -> None:
     @crt.compile
     def step(x: Any, mode: str) -> Any:

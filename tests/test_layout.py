@@ -11,6 +11,7 @@ RUST = ROOT / "rust" / "src"
 ROOMS = [
     "structure",
     "errors",
+    "arguments",
     "memory",
     "limits",
     "ffi",

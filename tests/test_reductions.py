@@ -9,6 +9,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any, Literal, Optional, Protocol, Union
 
+import numpy as np
 import pytest
 from registering import clean_registry  # noqa: F401
 
@@ -321,3 +322,38 @@ def test_a_stop_iteration_of_is_leaf_does_not_end_the_tree(name: str) -> None:
 
     with pytest.raises(RuntimeError):
         CALLS[name](TREE, is_leaf=stop)
+
+
+# --- exceptions -------------------------------------------------------------------------------------------------------
+
+ARRAY = np.ones(2)
+RAISING: dict[str, tuple[Callable[[], Any], str]] = {
+    "truth": (lambda: pytree.tree_all({"a": 1, "b": [1, ARRAY]}), "the truth of the leaf at ['b'][1]"),
+    "truth of a leaf alone": (lambda: pytree.tree_any(ARRAY), "the truth of the leaf at the root"),
+    "pred": (lambda: pytree.tree_any(lambda leaf: 1 // leaf, {"a": (0,)}), "pred at ['a'][0]"),
+    "truth of an answer": (lambda: pytree.tree_all(lambda leaf: ARRAY, {"a": (0,)}), "pred at ['a'][0]"),
+    "pred of some": (lambda: pytree.tree_all_only(int, lambda leaf: 1 // leaf, ["x", {"y": 0}]), "pred at [1]['y']"),
+    "filter": (lambda: pytree.tree_any_only(lambda leaf: 1 // leaf, lambda leaf: False, [1, 0]), "the filter at [1]"),
+    "fn": (lambda: pytree.tree_reduce(lambda x, y: x + y, {"a": 1, "b": ["x"]}), "fn at ['b'][0]"),
+    "sum": (lambda: pytree.tree_sum({"a": 1, "b": ["x"]}), "adding the leaf at ['b'][0]"),
+    "max": (lambda: pytree.tree_max({"a": 1, "b": [None]}), "comparing the leaf at ['b'][0]"),
+    "key": (lambda: pytree.tree_min([3, {"x": 0}], key=lambda leaf: 1 // leaf), "comparing the leaf at [1]['x']"),
+    "is_leaf": (lambda: pytree.tree_sum([1, 2], is_leaf=lambda leaf: leaf == 2 and 1 // 0), "is_leaf at [1]"),
+}
+
+
+@pytest.mark.parametrize(("call", "where"), RAISING.values(), ids=RAISING)
+def test_an_exception_names_the_leaf(call: Callable[[], Any], where: str) -> None:
+    with pytest.raises((TypeError, ValueError, ZeroDivisionError)) as raised:
+        call()
+    assert raised.value.__notes__ == [f"clika_pytree: raised by {where}"]
+
+
+def test_the_words_of_a_key_may_walk_trees_themselves() -> None:
+    class Key:
+        def __repr__(self) -> str:
+            return str(pytree.tree_sum([1, {"x": 2}]))
+
+    with pytest.raises(TypeError) as raised:
+        pytree.tree_sum({Key(): "x"})
+    assert raised.value.__notes__ == ["clika_pytree: raised by adding the leaf at [<Key 3>]"]

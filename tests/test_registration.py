@@ -180,6 +180,15 @@ def test_a_subclass_registers_with_the_methods_it_inherits() -> None:
     assert not pytree.is_registered(Holder)
 
 
+def test_a_class_written_for_jax_is_told_where_to_go():
+    body = {
+        "tree_flatten": lambda self: ((), None),
+        "tree_unflatten": classmethod(lambda cls, context, children: cls()),
+    }
+    with pytest.raises(pytree.PyTreeTypeError, match=r"compat\.jax\.register_pytree_node_class\(\) takes as they are"):
+        pytree.register_pytree_node_class(type("ForJax", (), body))
+
+
 @pytest.mark.parametrize("missing", ["__tree_flatten__", "__tree_unflatten__"])
 def test_a_method_is_missing(missing: str) -> None:
     methods = {"__tree_flatten__": lambda self: ((), None), "__tree_unflatten__": classmethod(lambda cls, x, c: cls())}

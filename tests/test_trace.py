@@ -71,7 +71,7 @@ def test_names_that_were_not_given() -> None:
     graph = crt.trace(layer, [X, W])
     assert (graph.inputs, graph.outputs) == (("x0", "x1"), ("result[0]", "result[1]"))
     assert graph(X, x1=W)[0].tolist() == layer([X, W])[0].tolist()
-    assert repr(crt.trace(lambda xs: [], [])) == "<graph f() -> ()>"
+    assert repr(crt.trace(lambda xs: [], [])) == "<graph() -> ()>"
     assert crt.trace(lambda xs: [], [])() == []
 
 
@@ -105,6 +105,7 @@ def test_plain_values_and_sizes_among_the_results() -> None:
         ((X,), {}, "layer takes x, w: got no w"),
         ((), {"w": W}, "layer takes x, w: got no x"),
         ((X, W, X), {}, "layer takes x, w: expected 2 tensors, got 3"),
+        (([X, W],), {}, "layer takes x, w: got a list; pass its tensors one by one, as in graph(*tensors)"),
         ((X,), {"x": X}, "layer takes x, w: got x by position and by name"),
         ((X,), {"W": W}, "layer takes x, w: there is no input named 'W'"),
         ((X.astype("f8"), W), {}, "traced for ndarray of float32 with 2 axes as x, got ndarray of float64"),
@@ -118,6 +119,23 @@ def test_a_wrong_call_names_the_input(args: Any, kwargs: Any, words: str) -> Non
         graph(*args, **kwargs)
     assert words in str(caught.value)
     check(graph)
+
+
+def test_a_graph_of_a_function_without_a_name() -> None:
+    graph = crt.trace(lambda xs: [xs[0] + xs[1]], [X, X])
+    assert repr(graph) == "<graph(x0, x1) -> (result[0])>"
+    with pytest.raises(crt.PyTreeTypeError, match=r"^the graph takes x0, x1: got no x1$"):
+        graph(X)
+
+
+def test_a_function_of_other_arguments_is_refused_before_it_runs() -> None:
+    def two(x: Any, w: Any) -> Any:
+        raise AssertionError("it ran")
+
+    for function in (two, lambda: None, lambda xs, *, w: xs):
+        with pytest.raises(crt.PyTreeTypeError, match="with one argument, the list of tensors, and it takes"):
+            crt.trace(function, [X, W])
+    assert crt.trace(lambda *lists: [lists[0][0]], [X])(X)[0] is X
 
 
 def test_a_size_used_as_a_number_is_held_to() -> None:

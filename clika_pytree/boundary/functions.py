@@ -86,7 +86,7 @@ def compile(
 
     Raises:
         PyTreeTypeError: (a `TypeError`) `fn` is no function that returns its result, or an option is of the wrong sort.
-        PyTreeValueError: (a `ValueError`) there is no such runtime, or no such `on_miss`.
+        PyTreeValueError: (a `ValueError`) there is no such runtime, no such `on_miss`, or `max_graphs` is below 1.
         GuardError: (a `TypeError`, at a call) a leaf has no usable `==` and hash; as `UnregisteredNodeError`, an object
             holds tensors and its class is not registered. The message names the argument and what to do.
         RecordingError: (a `TypeError`, at a call) the function did something that a graph can't hold, such as a branch
@@ -140,7 +140,8 @@ def trace(
 
     Raises:
         RecordingError: (a `TypeError`) the function did something that a graph cannot hold; the message names the line.
-        PyTreeTypeError: (a `TypeError`) a stand-in has no shape or dtype, or the function returned no list.
+        PyTreeTypeError: (a `TypeError`) a stand-in has no shape or dtype, or the function takes something else than one
+            list, or returned no list.
         PyTreeValueError: (a `ValueError`) the names are not as many as the tensors, or not all different.
 
     Example:
@@ -221,8 +222,8 @@ def save(
     Raises:
         PyTreeTypeError: (a `TypeError`) a leaf is neither a tensor nor a plain value, or its dtype is none that a file
             can hold. The message and `path` say which.
-        PyTreeValueError: (a `ValueError`) two leaves would have the same name, a key can't be the name of a tensor, or
-            something in the structure can't be written (see `treespec_dumps`).
+        PyTreeValueError: (a `ValueError`) two leaves would have the same name, a key can't be the name of a tensor,
+            something in the structure can't be written (see `treespec_dumps`), or `max_shard_bytes` is below 1.
         OSError: The file could not be written. What was there before is still there.
 
     Example:

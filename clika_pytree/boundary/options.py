@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import GuardError, PyTreeTypeError, PyTreeValueError, runtime_of, tree_leaves
-from clika_pytree.registration import described
+from clika_pytree._native import GuardError, PyTreeValueError, runtime_of, tree_leaves
+from clika_pytree.registration import check_count, check_switch, described
 from clika_pytree.runtimes import runtime_named
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
@@ -29,10 +29,8 @@ class Options:
     namespace: Namespace
 
     def __init__(self, dynamic: Any, runtime: Any, max_graphs: Any, on_miss: Any, namespace: Any) -> None:
-        if type(dynamic) is not bool:
-            raise PyTreeTypeError(f"compile() expects True or False as dynamic, got {described(dynamic)}")
-        if type(max_graphs) is not int or max_graphs < 1:
-            raise PyTreeTypeError(f"compile() expects a number from 1 on as max_graphs, got {described(max_graphs)}")
+        check_switch("compile()", "dynamic", dynamic)
+        check_count("compile()", "max_graphs", max_graphs)
         tree_leaves((), namespace=namespace)  # refuses what is no namespace
         self.dynamic, self.max_graphs, self.namespace = dynamic, max_graphs, namespace
         self.on_miss: OnMiss = checked_on_miss(on_miss)

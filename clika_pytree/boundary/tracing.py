@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, runtime_of
 from clika_pytree.registration import described
 from clika_pytree.runtimes import runtime_named
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from clika_pytree.runtimes.protocol import Runtime
 
 __all__ = ["Graph"]
+
+# The name of a graph of a lambda, or out of a file.
+UNNAMED = "graph"
 
 
 class Graph:
@@ -55,12 +60,16 @@ class Graph:
             given += self._rest(given, named)
         results = self._run(given)
         if not isinstance(results, (list, tuple)):
-            raise PyTreeTypeError(f"run() of the graph of {self.name} has to give a list, got {described(results)}")
+            raise PyTreeTypeError(f"run() of {self._label} has to give a list, got {described(results)}")
         return [*results]
 
     def _rest(self, given: list[Any], named: dict[str, Any]) -> list[Any]:
         """The tensors given by name, in the order of the inputs that are left."""
-        takes = f"{self.name} takes {', '.join(self.inputs) or 'nothing'}"
+        takes = f"{self._label} takes {', '.join(self.inputs) or 'nothing'}"
+        if len(given) == 1 and type(given[0]) in (list, tuple) and not named:
+            raise PyTreeTypeError(
+                f"{takes}: got {described(given[0])}; pass its tensors one by one, as in graph(*tensors)"
+            )
         if len(given) > len(self.inputs):
             raise PyTreeTypeError(f"{takes}: expected {counted(len(self.inputs), 'tensor')}, got {len(given)}")
         left = self.inputs[len(given) :]
@@ -72,6 +81,10 @@ class Graph:
         if missing:
             raise PyTreeTypeError(f"{takes}: got no {listed(missing, len(missing))}")
         return [named[name] for name in left]
+
+    @property
+    def _label(self) -> str:
+        return "the graph" if self.name == UNNAMED else f"the graph of {self.name}"
 
     def text(self) -> str:
         """The program in a form that a person can read."""
@@ -89,7 +102,9 @@ class Graph:
         """
         save = getattr(self._graph, "save", None)
         if save is None:
-            raise PyTreeTypeError(f"the runtime of {self.name} has no form for graphs in files; text() is the program")
+            raise PyTreeTypeError(
+                f"the runtime of {self._label} has no form for graphs in files; text() is the program"
+            )
         save(path)
 
     @classmethod
@@ -109,10 +124,11 @@ class Graph:
             OSError: the file can't be read.
         """
         chosen = runtime_named("Graph.load()", runtime)
-        return cls("graph", loaded_by(chosen, path))
+        return cls(UNNAMED, loaded_by(chosen, path))
 
     def __repr__(self) -> str:
-        return f"<graph {self.name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+        name = "" if self.name == UNNAMED else f" {self.name}"
+        return f"<graph{name}({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
 
 def traced(
@@ -125,6 +141,7 @@ def traced(
     name = name_of(fn)
     if not callable(fn):
         raise PyTreeTypeError(f"trace() expects a function, got {described(fn)}")
+    check_parameters(fn, name)
     given = sequence("trace()", "stand-ins", stand_ins)
     input_names = checked_names("names", given, len(given), names)
     if input_names is None:
@@ -144,7 +161,23 @@ def traced(
         return results
 
     graph: Any = chosen.trace(flat_fn, given, input_names, output_names)
-    return Graph(name if name.isidentifier() else "f", check_graph(chosen, "trace", graph, len(given)))
+    return Graph(name if name.isidentifier() else UNNAMED, check_graph(chosen, "trace", graph, len(given)))
+
+
+def check_parameters(fn: Callable[..., Any], name: str) -> None:
+    """Refuse a function of several arguments: what is traced gets one list."""
+    try:
+        takes = signature(fn)
+    except (TypeError, ValueError):  # a function of C code may have none that can be read
+        return
+    try:
+        takes.bind([])
+    except TypeError:
+        names = listed(list(takes.parameters), len(takes.parameters)) or "nothing"
+        raise PyTreeTypeError(
+            f"trace() calls {name}() with one argument, the list of tensors, and it takes {names}; write a function of "
+            "that list which calls it"
+        ) from None
 
 
 def sequence(caller: str, what: str, given: Any) -> list[Any]:

@@ -320,17 +320,6 @@ pub(crate) fn type_error(py: Python<'_>, message: &str) -> PyErr {
     error(py, Family::Type, None, message)
 }
 
-/// Refuses what can't be called in the place of a function.
-#[inline]
-pub(crate) fn check_function(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    if value.is_callable() { Ok(()) } else { Err(no_function(name, value)) }
-}
-
-#[cold]
-fn no_function(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
-    type_error(value.py(), &format!("{name} must be a function, got {}", quote(value)))
-}
-
 /// What is said where memory was asked for and not given.
 #[cold]
 pub(crate) fn no_memory<Refusal>(_refused: Refusal) -> PyErr {

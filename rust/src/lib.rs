@@ -4,6 +4,7 @@
 //!
 //! - [`structure`]: the shape of a tree as numbers, without Python.
 //! - [`errors`]: the error family and the words that name a place in a tree.
+//! - [`arguments`]: what a call is given, checked.
 //! - [`memory`]: what the allocator keeps back for errors.
 //! - [`limits`]: what long loops ask on their way, of memory and of the user.
 //! - [`ffi`]: the unsafe ground, owned references and `CPython`'s containers.
@@ -20,6 +21,7 @@
 #[cfg(all(feature = "faults", not(debug_assertions)))]
 compile_error!("the feature `faults` is for checked builds: nobody else gets a module that can be told to go wrong");
 
+mod arguments;
 mod errors;
 #[cfg(feature = "faults")]
 mod faults;

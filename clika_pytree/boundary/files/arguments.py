@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     FilePath: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 
-__all__ = ["check_switch", "path_of", "shown"]
+__all__ = ["path_of", "shown"]
 
 
 def path_of(caller: str, path: Any, order: str = "") -> tuple[str, str]:
@@ -33,8 +33,3 @@ def path_of(caller: str, path: Any, order: str = "") -> tuple[str, str]:
 def shown(place: str) -> str:
     """A path as text; of bytes that are no text in UTF-8 the escapes."""
     return place.encode(errors="backslashreplace").decode()
-
-
-def check_switch(caller: str, name: str, value: Any) -> None:
-    if type(value) is not bool:
-        raise PyTreeTypeError(f"{caller} expects True or False as {name}, got {described(value)}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import PyTreeTypeError
 from clika_pytree.other_libraries.torch_return_types import register_once
-from clika_pytree.registration import described
+from clika_pytree.registration import check_count, check_switch
 from clika_pytree.typing import TYPE_CHECKING
 
-from .arguments import check_switch, path_of
+from .arguments import path_of
 from .plan import plan_of
 from .progress import check_progress, reporting
 from .writing import write_file
@@ -29,10 +28,8 @@ def save_tree(
     name, place = path_of("save()", path, "; the order is save(obj, path)")
     check_progress("save()", progress)
     check_switch("save()", "fsync", fsync)
-    if max_shard_bytes is not None and not (type(max_shard_bytes) is int and max_shard_bytes > 0):  # pyright: ignore[reportUnnecessaryComparison]
-        raise PyTreeTypeError(
-            f"save() expects a number of bytes or None as max_shard_bytes, got {described(max_shard_bytes)}"
-        )
+    if max_shard_bytes is not None:
+        check_count("save()", "max_shard_bytes", max_shard_bytes)
     register_once()
     plan = plan_of(obj, namespace)
     from .shards import forget_shards, may_be_sharded, save_shards

@@ -16,6 +16,7 @@ use super::observation::Observation;
 use super::runtimes::generation;
 use super::signature::Signature;
 use super::table::Table;
+use crate::arguments::Optional;
 use crate::errors::{Family, error, quote};
 use crate::ffi::{self, GilCell, int_of, list_of, pair, tuple_of};
 use crate::limits::Nested;
@@ -195,22 +196,24 @@ impl GuardCache {
 #[pymethods]
 impl GuardCache {
     #[new]
-    #[pyo3(signature = (signature, maxsize, *, namespace=None, dynamic=false, name="function"),
+    #[pyo3(signature = (signature, maxsize, *, namespace=None, dynamic=Optional(None), name=Optional(None)),
         text_signature = "(signature, maxsize, *, namespace='', dynamic=False, name='function')")]
     fn new(
         signature: &Bound<'_, PyAny>,
         maxsize: &Bound<'_, PyAny>,
         namespace: Option<&Bound<'_, PyAny>>,
-        dynamic: bool,
-        name: &str,
+        dynamic: Optional<'_, '_>,
+        name: Optional<'_, '_>,
     ) -> PyResult<Self> {
         let py = signature.py();
         let Some(maxsize) = maxsize.extract().ok().filter(|maxsize| *maxsize > 0) else {
             let message = format!("maxsize must be an int from 1 on, got {}", quote(maxsize));
             return Err(error(py, Family::Value, None, &message));
         };
+        let dynamic = dynamic.flag("dynamic", false)?;
+        let name = name.text("name", "function")?;
         let scope = scope_of(py, namespace)?;
-        let signature = Signature::of(signature, name.to_owned())?;
+        let signature = Signature::of(signature, name)?;
         let (reads_facts, state) = (AtomicBool::new(false), GilCell::new(State::default()));
         Ok(Self { signature, scope, maxsize, dynamic, reads_facts, state })
     }

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::facts::Reading;
-use crate::errors::{Family, check_function, error};
+use crate::arguments::check_function;
+use crate::errors::{Family, error};
 use crate::ffi::{self, AddressHash, GilCell, Raw, TypeAddress};
 use crate::registry;
 

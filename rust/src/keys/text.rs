@@ -50,6 +50,11 @@ pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> 
         if simple { bare_text_of_key(&key) } else { text_of_key(&key) }
     };
     let mut text = String::new();
+    let expected =
+        || type_error(path.py(), &format!("keystr() expects a path, which is a tuple of keys, got {}", quote(path)));
+    if path.is_instance_of::<PyString>() || path.is_instance_of::<PyBytes>() {
+        return Err(expected());
+    }
     let keys = path.try_iter().map_err(|raised| {
         // An exception of its own `__iter__` passes.
         if !raised.is_instance_of::<PyTypeError>(path.py())
@@ -57,7 +62,7 @@ pub(crate) fn keystr(path: &Bound<'_, PyAny>, simple: bool, separator: &str) -> 
         {
             return raised;
         }
-        type_error(path.py(), &format!("keystr() expects a path, which is a tuple of keys, got {}", quote(path)))
+        expected()
     });
     for (number, key) in keys?.enumerate() {
         limits::write(&mut text, if number == 0 { "" } else { separator })?;

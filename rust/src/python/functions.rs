@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use crate::arguments::Optional;
 use crate::errors::{quote, type_error};
 use crate::ffi::pair;
 use crate::spec::TreeSpec;
@@ -27,15 +28,15 @@ use crate::walk::{self, Filter, Rules, TreeIter};
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_flatten({"a": [1, (2, None)], "b": 3})
 /// ([1, 2, None, 3], TreeSpec({'a': [*, (*, *)], 'b': *}))
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_flatten<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
+    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?;
     let (leaves, structure) = walk::flatten(tree, rules)?;
     pair(leaves, structure.into_spec(tree.py())?)
 }
@@ -45,15 +46,15 @@ pub(crate) fn tree_flatten<'py>(
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_leaves({"a": [1, (2, None)], "b": 3})
 /// [1, 2, None, 3]
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_leaves<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    walk::leaves(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)
+    walk::leaves(tree, Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?)
 }
 
 /// The structure of a tree. Arguments and exceptions are those of `tree_flatten`.
@@ -61,15 +62,16 @@ pub(crate) fn tree_leaves<'py>(
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_structure({"a": [1, (2, None)], "b": 3})
 /// TreeSpec({'a': [*, (*, *)], 'b': *})
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_structure<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, TreeSpec>> {
-    walk::structure(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?.into_spec(tree.py())
+    walk::structure(tree, Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?)?
+        .into_spec(tree.py())
 }
 
 /// An iterator over the leaves of a tree, which is walked as far as it is asked for.
@@ -79,15 +81,15 @@ pub(crate) fn tree_structure<'py>(
 /// >>> import clika_pytree as crt
 /// >>> next(crt.tree_iter({"a": [1, 2]}))
 /// 1
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_iter<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<TreeIter> {
-    TreeIter::new(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)
+    TreeIter::new(tree, Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?)
 }
 
 /// The tree of a structure with these leaves. Either order of the two arguments is taken.
@@ -159,17 +161,17 @@ fn in_order<'py>(
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
 /// {'a': 11, 'b': [22]}
-#[pyfunction(signature = (r#fn, tree, /, *rests, is_leaf=None, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (r#fn, tree, /, *rests, is_leaf=None, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(fn, tree, /, *rests, is_leaf=None, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_map<'py>(
     r#fn: &Bound<'py, PyAny>,
     tree: &Bound<'py, PyAny>,
     rests: &Bound<'py, PyTuple>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
+    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?;
     walk::map(r#fn, tree, rests, Filter::All, rules)
 }
 
@@ -181,17 +183,17 @@ pub(crate) fn tree_map<'py>(
 /// {'a': 1, 'b': [2]}
 /// >>> seen
 /// [1, 2]
-#[pyfunction(signature = (r#fn, tree, /, *rests, is_leaf=None, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (r#fn, tree, /, *rests, is_leaf=None, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(fn, tree, /, *rests, is_leaf=None, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_map_<'py>(
     r#fn: &Bound<'py, PyAny>,
     tree: &Bound<'py, PyAny>,
     rests: &Bound<'py, PyTuple>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?;
+    let rules = Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?;
     walk::for_each(r#fn, tree, rests, Filter::All, rules)?;
     Ok(tree.clone())
 }
@@ -208,18 +210,18 @@ pub(crate) fn tree_map_<'py>(
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_map_only(int, lambda x: x + 1, {"a": 1, "b": "text", "c": [2, None, 2.5]})
 /// {'a': 2, 'b': 'text', 'c': [3, None, 2.5]}
-#[pyfunction(signature = (filter, r#fn, tree, /, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (filter, r#fn, tree, /, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(filter, fn, tree, /, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_map_only<'py>(
     filter: &Bound<'py, PyAny>,
     r#fn: &Bound<'py, PyAny>,
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = tree.py();
-    let rules = Rules::new(py, is_leaf, none_is_leaf, namespace)?;
+    let rules = Rules::new(py, is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?;
     walk::map(r#fn, tree, &PyTuple::empty(py), Filter::of(filter)?, rules)
 }
 
@@ -232,18 +234,18 @@ pub(crate) fn tree_map_only<'py>(
 /// >>> _ = crt.tree_map_only_(str, seen.append, {"a": 1, "b": "text"})
 /// >>> seen
 /// ['text']
-#[pyfunction(signature = (filter, r#fn, tree, /, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (filter, r#fn, tree, /, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(filter, fn, tree, /, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_map_only_<'py>(
     filter: &Bound<'py, PyAny>,
     r#fn: &Bound<'py, PyAny>,
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = tree.py();
-    let rules = Rules::new(py, is_leaf, none_is_leaf, namespace)?;
+    let rules = Rules::new(py, is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?;
     walk::for_each(r#fn, tree, &PyTuple::empty(py), Filter::of(filter)?, rules)?;
     Ok(tree.clone())
 }

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
+use crate::arguments::Optional;
 use crate::errors::text_of;
 use crate::ffi::{RefVec, list_from, list_of, pair};
 use crate::keys;
@@ -33,15 +34,16 @@ fn pairs<'py>(graph: &Graph, leaves: &Bound<'py, PyList>) -> PyResult<Bound<'py,
 /// >>> pairs, spec = crt.tree_flatten_with_path({"a": [1, 2]})
 /// >>> [(crt.keystr(path), leaf) for path, leaf in pairs]
 /// [("['a'][0]", 1), ("['a'][1]", 2)]
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_flatten_with_path<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let (pairs, structure) = flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?;
+    let (pairs, structure) =
+        flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?)?;
     pair(pairs, structure.into_spec(tree.py())?)
 }
 
@@ -57,15 +59,16 @@ fn flatten_with_path<'py>(tree: &Bound<'py, PyAny>, rules: Rules) -> PyResult<(B
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_leaves_with_path([7])
 /// [((SequenceKey(idx=0),), 7)]
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_leaves_with_path<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let (pairs, _) = flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)?;
+    let (pairs, _) =
+        flatten_with_path(tree, Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?)?;
     Ok(pairs)
 }
 
@@ -76,16 +79,16 @@ pub(crate) fn tree_leaves_with_path<'py>(
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_paths({"a": [1, 2], "b": 3})
 /// [('a', 0), ('a', 1), ('b',)]
-#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (tree, is_leaf=None, *, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(tree, is_leaf=None, *, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_paths<'py>(
     tree: &Bound<'py, PyAny>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = tree.py();
-    let graph = walk::structure(tree, Rules::new(py, is_leaf, none_is_leaf, namespace)?)?;
+    let graph = walk::structure(tree, Rules::new(py, is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?)?;
     list_of(py, graph.paths(py)?.bind(py).iter())
 }
 
@@ -96,17 +99,22 @@ pub(crate) fn tree_paths<'py>(
 /// >>> import clika_pytree as crt
 /// >>> crt.tree_map_with_path(lambda path, x: f"{crt.keystr(path)} is {x}", {"a": [1, 2]})
 /// {'a': ["['a'][0] is 1", "['a'][1] is 2"]}
-#[pyfunction(signature = (r#fn, tree, /, *rests, is_leaf=None, none_is_leaf=true, namespace=None),
+#[pyfunction(signature = (r#fn, tree, /, *rests, is_leaf=None, none_is_leaf=Optional(None), namespace=None),
     text_signature = "(fn, tree, /, *rests, is_leaf=None, none_is_leaf=True, namespace='')")]
 pub(crate) fn tree_map_with_path<'py>(
     r#fn: &Bound<'py, PyAny>,
     tree: &Bound<'py, PyAny>,
     rests: &Bound<'py, PyTuple>,
     is_leaf: Option<&Bound<'py, PyAny>>,
-    none_is_leaf: bool,
+    none_is_leaf: Optional<'_, '_>,
     namespace: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    walk::map_with_path(r#fn, tree, rests, Rules::new(tree.py(), is_leaf, none_is_leaf, namespace)?)
+    walk::map_with_path(
+        r#fn,
+        tree,
+        rests,
+        Rules::new(tree.py(), is_leaf, none_is_leaf.flag("none_is_leaf", true)?, namespace)?,
+    )
 }
 
 /// A key path as text: the expression that reaches the leaf, or with `simple` only what the keys hold.
@@ -122,9 +130,15 @@ pub(crate) fn tree_map_with_path<'py>(
 /// >>> path = (crt.MappingKey("a"), crt.SequenceKey(0), crt.GetAttrKey("x"))
 /// >>> crt.keystr(path), crt.keystr(path, simple=True, separator="/")
 /// ("['a'][0].x", 'a/0/x')
-#[pyfunction(signature = (path, *, simple=false, separator=""))]
-pub(crate) fn keystr<'py>(path: &Bound<'py, PyAny>, simple: bool, separator: &str) -> PyResult<Bound<'py, PyString>> {
-    text_of(path.py(), &keys::keystr(path, simple, separator)?)
+#[pyfunction(signature = (path, *, simple=Optional(None), separator=Optional(None)),
+    text_signature = "(path, *, simple=False, separator='')")]
+pub(crate) fn keystr<'py>(
+    path: &Bound<'py, PyAny>,
+    simple: Optional<'_, '_>,
+    separator: Optional<'_, '_>,
+) -> PyResult<Bound<'py, PyString>> {
+    let (simple, separator) = (simple.flag("simple", false)?, separator.text("separator", "")?);
+    text_of(path.py(), &keys::keystr(path, simple, &separator)?)
 }
 
 /// The path of every leaf of a structure, as `keystr` writes it.

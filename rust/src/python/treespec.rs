@@ -3,12 +3,13 @@
 #![expect(clippy::doc_link_with_quotes, reason = "docstrings for Python")]
 
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyIndexError, PyOverflowError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
+use crate::arguments;
 use crate::errors::{add_note, counted, quote, text_of, type_error};
 use crate::ffi::{RefVec, int_of, list_from, list_of, native, pair, tuple_of};
 use crate::limits::{self, CALL, Interrupts, Nested};
@@ -168,18 +169,15 @@ impl TreeSpec {
     fn child(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = index.py();
         let count = self.0.num_children();
-        // An index too large for the machine is out of range like any other.
-        let number = match index.extract::<isize>() {
-            Err(error) if error.is_instance_of::<PyOverflowError>(py) => isize::MAX,
-            number => number?,
-        };
-        let place = if number < 0 { number.checked_add_unsigned(count) } else { Some(number) };
+        let number = arguments::index("index", index)?;
+        let place =
+            number.and_then(|number| if number < 0 { number.checked_add_unsigned(count) } else { Some(number) });
         let child =
             place.and_then(|place| usize::try_from(place).ok()).and_then(|place| self.0.children_of(0).nth(place));
         let Some(child) = child else {
+            let index = number.map_or_else(String::new, |number| format!(" {number}"));
             let children = counted(count, "child", "children");
-            let message = format!("index {} is out of range: the node has {children}", quote(index));
-            return Err(PyIndexError::new_err(message));
+            return Err(PyIndexError::new_err(format!("index{index} is out of range: the node has {children}")));
         };
         self.0.subtree(py, child).map(Self)
     }

@@ -70,6 +70,20 @@ impl TreeIter {
         }
     }
 
+    /// Notes on an exception who raised it at the leaf that came last. Where the walk itself has failed or is done, that is
+    /// the walk's to say.
+    fn note(&self, py: Python<'_>, raised: &Bound<'_, PyAny>, who: &str) {
+        // Words of keys may be user code, so the walker is out of its cell meanwhile.
+        let state = self.state.with(py, |state| match state {
+            State::Halted(_) => std::mem::replace(state, State::Running),
+            _ => State::Over,
+        });
+        if let State::Halted(walker) = state {
+            walker.noted(py, PyErr::from_value(raised.clone()), who, walker.frames.len());
+            self.state.with(py, |state| *state = State::Halted(walker));
+        }
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let seen = self.state.peek(|state| match state {
             State::Halted(walker) => walker.traverse(&visit),

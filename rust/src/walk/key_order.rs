@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
+use crate::arguments::flag;
 use crate::errors::{Family, KeyPath, add_note, error, no_memory, show};
 use crate::ffi::{self, AddressHash, GilCell, Link};
 use crate::limits::{Grow, Interrupts, gathered, gathered_from};
@@ -116,8 +117,8 @@ impl DictInsertionOrdered {
 #[pymethods]
 impl DictInsertionOrdered {
     #[new]
-    fn new(mode: bool) -> Self {
-        Self { mode, entered: GilCell::new(Vec::new()) }
+    fn new(mode: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self { mode: flag("mode", mode)?, entered: GilCell::new(Vec::new()) })
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::key_order;
-use crate::errors::check_function;
+use crate::arguments::check_function;
 use crate::ffi::Link;
 use crate::registry::{Scope, scope_of};
 
