@@ -101,7 +101,7 @@ def test_an_index_whose_text_fails_is_out_of_range_all_the_same():
         def __str__(self) -> str:
             raise LookupError("no text")
 
-    with pytest.raises(IndexError, match="index an Index is out of range: the node has 2 children"):
+    with pytest.raises(IndexError, match="index 5 is out of range: the node has 2 children"):
         cp.tree_structure([0, 0]).child(Index())
 
 
@@ -313,6 +313,61 @@ def test_what_is_none_to_be_caught_comes_out_of_the_words_of_an_error(worded, er
         worded(Words(1, LookupError), Words(2, LookupError))
     with pytest.raises(error, match="in a repr"):
         worded(Words(1, error), Words(2, error))
+
+
+def failing(*args: Any) -> Any:
+    raise LookupError("the first")
+
+
+class Failing:
+    """A context that can be anything but compared and hashed."""
+
+    __eq__ = __hash__ = failing  # type: ignore[assignment]
+
+
+class Unordered:
+    """A key that has no order."""
+
+    __lt__ = failing
+
+
+def over(function: Any, tree: Any, flatten: Any = failing) -> None:
+    with registered(Strange, flatten, failing):
+        function(tree)
+
+
+NOTED = {
+    "map": lambda key: cp.tree_map(failing, {key: [1]}),
+    "map over two": lambda key: cp.tree_map(failing, {key: [1]}, {key: [1]}),
+    "map by path": lambda key: cp.tree_map_with_path(failing, {key: [1]}),
+    "map only": lambda key: cp.tree_map_only(failing, failing, {key: [1]}),
+    "is_leaf": lambda key: cp.tree_leaves({key: [1]}, lambda tree: tree == [1] and failing()),
+    "is_leaf of a further tree": lambda key: cp.tree_map(
+        max, {key: 1}, {key: [1]}, is_leaf=lambda tree: tree == [1] and failing()
+    ),
+    "flatten": lambda key: over(cp.tree_leaves, {key: [Strange()]}),
+    "rebuild": lambda key: over(lambda tree: cp.tree_map(id, tree), {key: [Strange()]}, lambda node: ((), None)),
+    "sum": lambda key: cp.tree_sum({key: [1, "x"]}),
+    "transform": lambda key: cp.tree_structure({key: [1]}).transform(None, failing),
+    "walk": lambda key: cp.tree_structure({key: [1]}).walk([1], None, failing),
+    "transpose": lambda key: cp.tree_transpose_map(failing, {key: [1]}),
+    "equal": lambda key: (
+        cp.tree_structure({key: Tagged(1, 2, Failing())}) == cp.tree_structure({key: Tagged(1, 2, Failing())})
+    ),
+    "hash": lambda key: hash(cp.tree_structure({key: Tagged(1, 2, Failing())})),
+    "key order": lambda key: in_key_order({key: {Unordered(): 1, Unordered(): 2}}),
+}
+
+
+@pytest.mark.parametrize("noted", NOTED.values(), ids=[*NOTED])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_is_none_to_be_caught_comes_out_of_a_note(noted, error):
+    """The exception that it was to be a note of is its context."""
+    with pytest.raises(Exception) as first:  # noqa: PT011
+        noted(Words(1, LookupError))
+    with pytest.raises(error, match="in a repr") as raised:
+        noted(Words(1, error))
+    assert type(raised.value.__context__) is first.type
 
 
 def test_a_page_of_a_spec_is_interrupted():

@@ -4,19 +4,19 @@ use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use std::sync::Arc;
 
+mod notes;
 mod printable;
 
+pub(crate) use notes::noted;
 pub(crate) use printable::{LONGEST_ESCAPE, printable, write_code};
 
 /// The longest value that a message quotes, in characters.
 pub(crate) const LONGEST_VALUE: usize = 80;
 /// How many keys of a long path a message shows at each end.
 const PATH_ENDS: usize = 4;
-/// Far more than a message takes while it is made.
-const ROOM_FOR_WORDS: usize = 1 << 16;
 
 /// The classes of the family.
 #[derive(Clone, Copy, Debug)]
@@ -125,26 +125,16 @@ fn classes(py: Python<'_>) -> PyResult<&Vec<Py<PyType>>> {
     })
 }
 
-/// The attributes of exceptions that are read and set.
-///
-/// `CPython`'s cache of look-ups keeps each str that it is asked for, and knows it by its address: a new one for each
-/// look-up would fill it.
-struct Names<'a, 'py> {
-    path: &'a Bound<'py, PyString>,
-    notes: &'a Bound<'py, PyString>,
-    add_note: &'a Bound<'py, PyString>,
-}
-
-impl<'py> Names<'_, 'py> {
-    fn get(py: Python<'py>) -> Self {
-        Self { path: intern!(py, "path"), notes: intern!(py, "__notes__"), add_note: intern!(py, "add_note") }
-    }
+/// The name of the attribute; `CPython`'s cache of look-ups keeps each str that it is asked for.
+fn path_name(py: Python<'_>) -> &Bound<'_, PyString> {
+    intern!(py, "path")
 }
 
 /// Adds the classes of the family to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // An error may be about memory, so what it takes is made before.
-    Names::get(module.py());
+    path_name(module.py());
+    notes::prepare(module.py());
     for (member, cls) in MEMBERS.iter().zip(classes(module.py())?) {
         module.add(member.name, cls)?;
     }
@@ -307,7 +297,7 @@ pub(crate) fn error(py: Python<'_>, family: Family, path: Option<&KeyPath>, mess
         let cls = classes(py)?[family as usize].bind(py);
         let instance = cls.call1((text_of(py, message)?,))?;
         if let Some(path) = path.and_then(KeyPath::full) {
-            instance.setattr(Names::get(py).path, text_of(py, path)?)?;
+            instance.setattr(path_name(py), text_of(py, path)?)?;
         }
         Ok(PyErr::from_value(instance))
     };
@@ -338,45 +328,4 @@ pub(crate) fn has_room(bytes: usize) -> bool {
 /// A str, or a `MemoryError`: `PyString::new` and `intern!` panic where there is no memory for one.
 pub(crate) fn text_of<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     PyString::from_bytes(py, text.as_bytes())
-}
-
-/// Adds a line to an exception of the user's own code, which keeps its type. Where memory has ended there may be none.
-#[cold]
-pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: impl FnOnce() -> String) {
-    if error.is_instance_of::<PyMemoryError>(py) && !has_room(ROOM_FOR_WORDS) {
-        return;
-    }
-    let value = error.value(py);
-    if notes_of(value).is_some_and(|notes| notes.len() >= MOST_NOTES) {
-        return;
-    }
-    // A class may refuse attributes or shadow `add_note`: the exception itself matters more than its note.
-    let _ = attach_note(value, &note());
-}
-
-/// How many notes an exception gets that passes through calls inside calls, as one does that ends a recursion.
-const MOST_NOTES: usize = 8;
-
-fn notes_of<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyList>> {
-    let notes = value.getattr(Names::get(value.py()).notes).ok()?;
-    notes.cast_into_exact::<PyList>().ok()
-}
-
-fn attach_note(value: &Bound<'_, PyAny>, note: &str) -> PyResult<()> {
-    let py = value.py();
-    let is_last =
-        |notes: Bound<'_, PyList>| notes.iter().next_back().is_some_and(|last| last.eq(note).unwrap_or(false));
-    if notes_of(value).is_some_and(is_last) {
-        return Ok(());
-    }
-    let names = Names::get(py);
-    if value.hasattr(names.add_note)? {
-        value.call_method1(names.add_note, (text_of(py, note)?,))?;
-        return Ok(());
-    }
-    // Python 3.10 has no `add_note`; tools that print notes read `__notes__`.
-    match value.getattr(names.notes) {
-        Ok(notes) => notes.cast::<PyList>()?.append(text_of(py, note)?),
-        Err(_) => value.setattr(names.notes, PyList::new(py, [text_of(py, note)?])?),
-    }
 }

@@ -10,7 +10,7 @@ use super::modules::{self, Module, State, state_of, wrong_state};
 use super::parts::refuse_unnamed;
 use super::runtimes::{self, Sort, sort_of};
 use super::statics::Static;
-use crate::errors::{Family, KeyPath, add_note, class_name, error, left_out, quote, with_article};
+use crate::errors::{Family, KeyPath, class_name, error, left_out, noted, quote, with_article};
 use crate::ffi::{self, RefVec};
 use crate::limits::{Grow, Interrupts, check_memory};
 use crate::registry::Scope;
@@ -178,10 +178,8 @@ pub(super) fn answer(py: Python<'_>, answer: Result<bool, Unusable>, path: &dyn 
         Ok(answer) => Ok(answer),
         Err(Unusable::Value { .. }) => Ok(false),
         Err(Unusable::Raised(raised)) => {
-            add_note(py, &raised, || {
-                format!("clika_pytree: raised while {} was compared", path().full().unwrap_or_default())
-            });
-            Err(raised)
+            let words = |path: &KeyPath| format!("while {} was compared", path.full().unwrap_or_default());
+            Err(noted(py, raised, path, words))
         }
     }
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use crate::arguments;
-use crate::errors::{add_note, counted, quote, text_of, type_error};
+use crate::errors::{self, counted, quote, text_of, type_error};
 use crate::ffi::{RefVec, int_of, list_from, list_of, native, pair, tuple_of};
 use crate::limits::{self, CALL, Interrupts, Nested};
 use crate::spec::{Graph, TreeSpec, Where, wrong_result};
@@ -44,9 +44,7 @@ fn noted<'py>(
     place: Where<'_>,
     call: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    call().inspect_err(|raised| {
-        add_note(py, raised, || format!("clika_pytree: raised by {function} {}", place().place()));
-    })
+    call().map_err(|raised| errors::noted(py, raised, place, |path| format!("by {function} {}", path.place())))
 }
 
 #[pymethods]

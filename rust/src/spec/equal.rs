@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use super::{Graph, Names};
-use crate::errors::{Family, add_note, error};
+use crate::errors::{Family, error, noted};
 use crate::ffi::{self, Raw};
 use crate::limits::{Grow, Interrupts, Nested};
 use crate::registry::Registration;
@@ -182,13 +182,8 @@ impl Graph {
         let (class, reason) = match unusable {
             Unusable::Value { class, reason } => (class, reason),
             Unusable::Raised(raised) => {
-                add_note(py, &raised, || {
-                    format!(
-                        "clika_pytree: raised while the structure {} was {deed}",
-                        self.named_path_of_node(py, index, names).place()
-                    )
-                });
-                return raised;
+                let path = || self.named_path_of_node(py, index, names);
+                return noted(py, raised, path, |path| format!("while the structure {} was {deed}", path.place()));
             }
         };
         let path = self.named_path_of_node(py, index, names);

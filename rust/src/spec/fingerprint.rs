@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::{Graph, node_name};
-use crate::errors::{Family, add_note, error, quote, text_of};
+use crate::errors::{Family, error, noted, quote, text_of};
 use crate::ffi;
 use crate::limits::Nested;
 use crate::registry::{Manner, Registration, names};
@@ -80,11 +80,8 @@ impl Graph {
         let owner = || node_name(py, node, self.slots_of(node));
         match refusal {
             Refusal::Raised(function, raised) => {
-                add_note(py, &raised, || {
-                    let place = self.path_of_node(py, index).place();
-                    format!("clika_pytree: raised by {function} of {} {place}", owner())
-                });
-                raised
+                let path = || self.path_of_node(py, index);
+                noted(py, raised, path, |path| format!("by {function} of {} {}", owner(), path.place()))
             }
             Refusal::Unfit(what) => {
                 let (owner, path) = (owner(), self.path_of_node(py, index));

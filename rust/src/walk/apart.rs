@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::errors::{Family, KeyPath, add_note, counted, error, no_memory, quote};
+use crate::errors::{Family, KeyPath, counted, error, no_memory, noted, quote};
 use crate::ffi::{self, RefVec};
 use crate::limits::{Grow, Interrupts, all_of, gathered, gathered_from};
 use crate::registry::{Manner, Registration};
@@ -47,8 +47,7 @@ impl Failure {
                     Manner::Functions { .. } => "the flatten function of",
                     _ => "reading the fields of",
                 };
-                add_note(py, &raised, || format!("clika_pytree: raised by {who} {} {}", class(), here().place()));
-                raised
+                noted(py, raised, here, |path| format!("by {who} {} {}", class(), path.place()))
             }
             Self::Unfit(family, what) => {
                 let path = here();

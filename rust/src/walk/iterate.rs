@@ -72,16 +72,20 @@ impl TreeIter {
 
     /// Notes on an exception who raised it at the leaf that came last. Where the walk itself has failed or is done, that is
     /// the walk's to say.
-    fn note(&self, py: Python<'_>, raised: &Bound<'_, PyAny>, who: &str) {
+    fn note(&self, py: Python<'_>, raised: &Bound<'_, PyAny>, who: &str) -> PyResult<()> {
         // Words of keys may be user code, so the walker is out of its cell meanwhile.
         let state = self.state.with(py, |state| match state {
             State::Halted(_) => std::mem::replace(state, State::Running),
             _ => State::Over,
         });
         if let State::Halted(walker) = state {
-            walker.noted(py, PyErr::from_value(raised.clone()), who, walker.frames.len());
+            let noted = walker.noted(py, PyErr::from_value(raised.clone()), who, walker.frames.len());
             self.state.with(py, |state| *state = State::Halted(walker));
+            if !noted.value(py).is(raised) {
+                return Err(noted); // what interrupted the writing
+            }
         }
+        Ok(())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

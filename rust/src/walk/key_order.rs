@@ -13,7 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyType};
 
 use crate::arguments::flag;
-use crate::errors::{Family, KeyPath, add_note, error, no_memory, show};
+use crate::errors::{self, Family, KeyPath, error, no_memory, show};
 use crate::ffi::{self, AddressHash, GilCell, Link};
 use crate::limits::{Grow, Interrupts, gathered, gathered_from};
 
@@ -220,8 +220,7 @@ pub(super) fn sorted_places<'py>(
 }
 
 fn noted(py: Python<'_>, raised: PyErr, here: &dyn Fn() -> KeyPath) -> PyErr {
-    add_note(py, &raised, || format!("clika_pytree: raised by comparing the keys of the dict {}", here().place()));
-    raised
+    errors::noted(py, raised, here, |path| format!("by comparing the keys of the dict {}", path.place()))
 }
 
 fn less(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -11,7 +11,7 @@ use super::flatten::flatten_to_refs;
 use super::matching::{Strict, match_leaves};
 use super::unflatten::unflatten_refs;
 use crate::arguments::check_function;
-use crate::errors::{add_note, type_error};
+use crate::errors::{noted, type_error};
 use crate::ffi::{self, RefVec};
 use crate::limits::{CALL, Interrupts, Nested};
 use crate::spec::{Graph, KeyPaths};
@@ -139,10 +139,8 @@ fn map_leaves(py: Python<'_>, graph: &Graph, leaves: &mut RefVec, mut call: Call
         let mapped = match call.on(&leaf) {
             Ok(mapped) => mapped,
             Err(raised) => {
-                add_note(py, &raised, || {
-                    format!("clika_pytree: raised by {} {}", call.who(), graph.path_of_leaf(py, index).place())
-                });
-                return Err(raised);
+                let path = || graph.path_of_leaf(py, index);
+                return Err(noted(py, raised, path, |path| format!("by {} {}", call.who(), path.place())));
             }
         };
         if keeps {
@@ -222,10 +220,9 @@ fn map_many<'py>(
                 arguments.push(argument)?;
             }
         }
-        let result = ffi::call_with(function, &mut arguments, 0).inspect_err(|raised| {
-            add_note(py, raised, || {
-                format!("clika_pytree: raised by the mapped function {}", graph.path_of_leaf(py, leaf).place())
-            });
+        let result = ffi::call_with(function, &mut arguments, 0).map_err(|raised| {
+            let path = || graph.path_of_leaf(py, leaf);
+            noted(py, raised, path, |path| format!("by the mapped function {}", path.place()))
         })?;
         if results != Results::Dropped {
             mapped.push(result)?;

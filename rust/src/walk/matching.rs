@@ -13,7 +13,7 @@ use super::agenda::Agenda;
 use super::cursor::{Cursor, Gathered};
 use super::mismatch::{self, Mismatch};
 use super::walker::{Frame, ROOT};
-use crate::errors::{KeyPath, add_note, no_memory};
+use crate::errors::{KeyPath, no_memory, noted};
 use crate::ffi::{self, DictEntries, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
 use crate::limits::{Interrupts, Nested};
 use crate::registry::Class;
@@ -230,9 +230,10 @@ impl Matcher<'_> {
             None => false,
         };
         let stopped = stopped_at_container
-            || self.rules.stops_at(&child).inspect_err(|raised| {
-                add_note(py, raised, || format!("clika_pytree: raised by is_leaf {}", self.here(py).place()));
-            })?;
+            || self
+                .rules
+                .stops_at(&child)
+                .map_err(|raised| noted(py, raised, || self.here(py), |path| format!("by is_leaf {}", path.place())))?;
         if stopped {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use pyo3::prelude::*;
 
-use crate::errors::{Family, KeyPath, add_note, error, no_memory, quote};
+use crate::errors::{self, Family, KeyPath, error, no_memory, quote};
 use crate::ffi::{self, AddressHash, Raw};
 use crate::limits::{Grow, Interrupts, gathered_from};
 
@@ -70,6 +70,5 @@ pub(super) fn deque_items<'py>(
 
 #[cold]
 fn noted(py: Python<'_>, raised: PyErr, class: &str, here: &dyn Fn() -> KeyPath) -> PyErr {
-    add_note(py, &raised, || format!("clika_pytree: raised by reading the {class} {}", here().place()));
-    raised
+    errors::noted(py, raised, here, |path| format!("by reading the {class} {}", path.place()))
 }

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple
 
 use super::assemble::assemble;
 use super::cursor::MOST_AT_ONCE;
-use crate::errors::{Family, add_note, class_name, counted, error, type_error, with_article};
+use crate::errors::{Family, class_name, counted, error, noted, type_error, with_article};
 use crate::ffi::{LARGEST_KEPT, Pool, RefVec};
 use crate::limits::{CALL, Grow, Interrupts, Nested, gathered};
 use crate::spec::{Graph, Place, key_path, node_name};
@@ -165,9 +165,8 @@ fn located(py: Python<'_>, graph: &Graph, around: &[Open], index: usize, raised:
         Place { node: outer.node, child: (done as usize).saturating_sub(1) }
     });
     let node = &graph.nodes[index];
-    add_note(py, &raised, || {
-        let place = key_path(py, &graph.nodes, graph.slots.as_slice(), None, places).place();
-        format!("clika_pytree: raised by the rebuilding of {} {place}", node_name(py, node, graph.slots_of(node)))
-    });
-    raised
+    let path = || key_path(py, &graph.nodes, graph.slots.as_slice(), None, places);
+    noted(py, raised, path, |path| {
+        format!("by the rebuilding of {} {}", node_name(py, node, graph.slots_of(node)), path.place())
+    })
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use super::Rules;
 use super::agenda::Agenda;
 use super::cursor::{Cursor, Gathered};
-use crate::errors::{Family, KeyPath, add_note, error, no_memory};
+use crate::errors::{self, Family, KeyPath, error, no_memory};
 use crate::ffi::{self, AddressHash, LARGEST_KEPT, Pool, Raw, RefVec, TypeAddress};
 use crate::limits::{Grow, Interrupts, Nested};
 use crate::registry::Class;
@@ -329,8 +329,7 @@ impl Walker {
     /// Notes on an exception of user code who raised it and where.
     #[cold]
     pub(super) fn noted(&self, py: Python<'_>, raised: PyErr, who: &str, depth: usize) -> PyErr {
-        add_note(py, &raised, || format!("clika_pytree: raised by {who} {}", self.path(py, depth).place()));
-        raised
+        errors::noted(py, raised, || self.path(py, depth), |path| format!("by {who} {}", path.place()))
     }
 
     /// Shows the references that a halted walk owns to the garbage collector.
