@@ -185,6 +185,7 @@ lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	$(VENV)/bin/stubtest clika_pytree._native
 	$(VENV)/bin/python .ci/stub_docs.py
 	$(VENV)/bin/python .ci/public_types.py
+	$(VENV)/bin/python .ci/shown_types.py
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 ## docs                the pages of docs/ as a site in build/docs, with the reference from the docstrings

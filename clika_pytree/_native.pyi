@@ -1,10 +1,12 @@
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from inspect import Signature
 from types import TracebackType
-from typing import Any, Literal, TypeVar, final, overload
+from typing import Any, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, disjoint_base
 
+from .shapes import Leaf, LeafDict, LeafList, Nest, Unseen
 from .typing import ContextFn, Filter, FlattenFn, FlattenWithKeysFn, IsLeaf, KeyPath, Namespace, UnflattenFn
 
 __all__ = [
@@ -76,6 +78,13 @@ __all__ = [
 
 _T = TypeVar("_T")
 _L = TypeVar("_L")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_V2 = TypeVar("_V2")
+_V3 = TypeVar("_V3")
+_R = TypeVar("_R")
+_T_co = TypeVar("_T_co", covariant=True)
+_Leaf = TypeVar("_Leaf", bound=Leaf)
 _Kind = Literal[
     "leaf",
     "none",
@@ -94,8 +103,9 @@ _Kind = Literal[
 __version__: str
 build_profile: Literal["release", "debug"]
 
+@overload
 def tree_flatten(
-    tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+    tree: Nest[Unseen], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> tuple[list[Any], TreeSpec]:
     """The leaves and the structure of a tree: `(list of leaves, TreeSpec)`.
 
@@ -116,8 +126,17 @@ def tree_flatten(
     ([1, 2, None, 3], TreeSpec({'a': [*, (*, *)], 'b': *}))
     """
 
-def tree_leaves(
+@overload
+def tree_flatten(
+    tree: Nest[_Leaf], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> tuple[list[_Leaf], TreeSpec]: ...
+@overload
+def tree_flatten(
     tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> tuple[list[Any], TreeSpec]: ...
+@overload
+def tree_leaves(
+    tree: Nest[Unseen], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> list[Any]:
     """The leaves of a tree, as a list. Arguments and exceptions are those of `tree_flatten`.
 
@@ -126,6 +145,14 @@ def tree_leaves(
     [1, 2, None, 3]
     """
 
+@overload
+def tree_leaves(
+    tree: Nest[_Leaf], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[_Leaf]: ...
+@overload
+def tree_leaves(
+    tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
 def tree_structure(
     tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> TreeSpec:
@@ -136,7 +163,10 @@ def tree_structure(
     TreeSpec({'a': [*, (*, *)], 'b': *})
     """
 
-def tree_iter(tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = "") -> TreeIter:
+@overload
+def tree_iter(
+    tree: Nest[Unseen], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> TreeIter[Any]:
     """An iterator over the leaves of a tree, which is walked as far as it is asked for.
 
     Arguments and exceptions are those of `tree_flatten`; a `StopIteration` of user code becomes a `RuntimeError`.
@@ -146,6 +176,14 @@ def tree_iter(tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, n
     1
     """
 
+@overload
+def tree_iter(
+    tree: Nest[_Leaf], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> TreeIter[_Leaf]: ...
+@overload
+def tree_iter(
+    tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> TreeIter[Any]: ...
 def tree_paths(
     tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> list[tuple[Any, ...]]:
@@ -158,8 +196,9 @@ def tree_paths(
     [('a', 0), ('a', 1), ('b',)]
     """
 
+@overload
 def tree_flatten_with_path(
-    tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+    tree: Nest[Unseen], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """The leaves, each with its key path, and the structure of a tree: `([(path, leaf), ...], TreeSpec)`.
 
@@ -173,8 +212,17 @@ def tree_flatten_with_path(
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
 
-def tree_leaves_with_path(
+@overload
+def tree_flatten_with_path(
+    tree: Nest[_Leaf], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> tuple[list[tuple[KeyPath, _Leaf]], TreeSpec]: ...
+@overload
+def tree_flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]: ...
+@overload
+def tree_leaves_with_path(
+    tree: Nest[Unseen], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
 ) -> list[tuple[KeyPath, Any]]:
     """The leaves of a tree, each with its key path: `[(path, leaf), ...]`.
 
@@ -186,12 +234,19 @@ def tree_leaves_with_path(
     """
 
 @overload
+def tree_leaves_with_path(
+    tree: Nest[_Leaf], is_leaf: None = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[tuple[KeyPath, _Leaf]]: ...
+@overload
+def tree_leaves_with_path(
+    tree: Any, is_leaf: IsLeaf = None, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[tuple[KeyPath, Any]]: ...
+@overload
 def tree_map_with_path(
     fn: Callable[[KeyPath, Any], Any],
-    tree: Any,
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
     /,
     *,
-    is_leaf: IsLeaf = None,
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> Any:
@@ -206,6 +261,113 @@ def tree_map_with_path(
 
 @overload
 def tree_map_with_path(
+    fn: Callable[[KeyPath, Any], Any],
+    tree: dict[_K, Unseen],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any], Any], tree: list[Unseen], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, _V], _R], tree: LeafDict[_K, Leaf, _V], /, *, namespace: Namespace = ""
+) -> dict[_K, _R]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, _V], _R], tree: LeafList[Leaf, _V], /, *, namespace: Namespace = ""
+) -> list[_R]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any], Any], tree: dict[_K, _V], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any], Any], tree: list[_V], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any], Any],
+    tree: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any], Any],
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any], Any],
+    tree: dict[_K, Unseen],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any], Any],
+    tree: list[Unseen],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, _V, _V2], _R],
+    tree: LeafDict[_K, Leaf, _V],
+    rest: LeafDict[Any, Leaf, _V2],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> dict[_K, _R]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, _V, _V2], _R],
+    tree: LeafList[Leaf, _V],
+    rest: LeafList[Leaf, _V2],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> list[_R]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any], Any],
+    tree: dict[_K, _V],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any], Any],
+    tree: list[_V],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map_with_path(
     fn: Callable[[KeyPath, Any, Any], Any],
     tree: Any,
     rest: Any,
@@ -215,6 +377,81 @@ def tree_map_with_path(
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> Any: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any, Any], Any],
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any, Any], Any],
+    tree: dict[_K, Unseen],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any, Any], Any],
+    tree: list[Unseen],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, _V, _V2, _V3], _R],
+    tree: LeafDict[_K, Leaf, _V],
+    rest_1: LeafDict[Any, Leaf, _V2],
+    rest_2: LeafDict[Any, Leaf, _V3],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> dict[_K, _R]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, _V, _V2, _V3], _R],
+    tree: LeafList[Leaf, _V],
+    rest_1: LeafList[Leaf, _V2],
+    rest_2: LeafList[Leaf, _V3],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> list[_R]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any, Any], Any],
+    tree: dict[_K, _V],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_with_path(
+    fn: Callable[[KeyPath, Any, Any, Any], Any],
+    tree: list[_V],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
 @overload
 def tree_map_with_path(
     fn: Callable[[KeyPath, Any, Any, Any], Any],
@@ -257,9 +494,9 @@ def keystr(path: Iterable[Any], *, simple: bool = False, separator: str = "") ->
     """
 
 @final
-class TreeIter:
-    def __iter__(self) -> TreeIter: ...
-    def __next__(self) -> Any: ...
+class TreeIter(Generic[_T_co]):
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> _T_co: ...
     def note(self, raised: BaseException, who: str) -> None:
         """Notes on an exception who raised it at the leaf that came last.
 
@@ -287,10 +524,9 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec, /) -> Any: ...
 @overload
 def tree_map(
     fn: Callable[[Any], Any],
-    tree: Any,
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
     /,
     *,
-    is_leaf: IsLeaf = None,
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> Any:
@@ -313,6 +549,93 @@ def tree_map(
 
 @overload
 def tree_map(
+    fn: Callable[[Any], Any], tree: dict[_K, Unseen], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> dict[_K, Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any], Any], tree: list[Unseen], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
+@overload
+def tree_map(fn: Callable[[_V], _R], tree: LeafDict[_K, Leaf, _V], /, *, namespace: Namespace = "") -> dict[_K, _R]: ...
+@overload
+def tree_map(fn: Callable[[_V], _R], tree: LeafList[Leaf, _V], /, *, namespace: Namespace = "") -> list[_R]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any], Any], tree: dict[_K, _V], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> dict[_K, Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any], Any], tree: list[_V], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any], Any],
+    tree: Any,
+    /,
+    *,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any], Any],
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any], Any],
+    tree: dict[_K, Unseen],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any], Any],
+    tree: list[Unseen],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[_V, _V2], _R],
+    tree: LeafDict[_K, Leaf, _V],
+    rest: LeafDict[Any, Leaf, _V2],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> dict[_K, _R]: ...
+@overload
+def tree_map(
+    fn: Callable[[_V, _V2], _R], tree: LeafList[Leaf, _V], rest: LeafList[Leaf, _V2], /, *, namespace: Namespace = ""
+) -> list[_R]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any], Any],
+    tree: dict[_K, _V],
+    rest: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any], Any], tree: list[_V], rest: Any, /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
+@overload
+def tree_map(
     fn: Callable[[Any, Any], Any],
     tree: Any,
     rest: Any,
@@ -322,6 +645,81 @@ def tree_map(
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> Any: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: dict[_K, Unseen],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: list[Unseen],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[_V, _V2, _V3], _R],
+    tree: LeafDict[_K, Leaf, _V],
+    rest_1: LeafDict[Any, Leaf, _V2],
+    rest_2: LeafDict[Any, Leaf, _V3],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> dict[_K, _R]: ...
+@overload
+def tree_map(
+    fn: Callable[[_V, _V2, _V3], _R],
+    tree: LeafList[Leaf, _V],
+    rest_1: LeafList[Leaf, _V2],
+    rest_2: LeafList[Leaf, _V3],
+    /,
+    *,
+    namespace: Namespace = "",
+) -> list[_R]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: dict[_K, _V],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map(
+    fn: Callable[[Any, Any, Any], Any],
+    tree: list[_V],
+    rest_1: Any,
+    rest_2: Any,
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
 @overload
 def tree_map(
     fn: Callable[[Any, Any, Any], Any],
@@ -407,9 +805,8 @@ def tree_map_(
 def tree_map_only(
     filter: type[_L] | tuple[type[_L], ...],
     fn: Callable[[_L], Any],
-    tree: Any,
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
     /,
-    is_leaf: IsLeaf = None,
     *,
     none_is_leaf: bool = True,
     namespace: Namespace = "",
@@ -430,6 +827,67 @@ def tree_map_only(
 
 @overload
 def tree_map_only(
+    filter: type[_L] | tuple[type[_L], ...],
+    fn: Callable[[_L], Any],
+    tree: dict[_K, _V],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_only(
+    filter: type[_L] | tuple[type[_L], ...],
+    fn: Callable[[_L], Any],
+    tree: list[_V],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map_only(
+    filter: type[_L] | tuple[type[_L], ...],
+    fn: Callable[[_L], Any],
+    tree: Any,
+    /,
+    is_leaf: IsLeaf = None,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_only(
+    filter: Callable[[Any], object],
+    fn: Callable[[Any], Any],
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_only(
+    filter: Callable[[Any], object],
+    fn: Callable[[Any], Any],
+    tree: dict[_K, _V],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_only(
+    filter: Callable[[Any], object],
+    fn: Callable[[Any], Any],
+    tree: list[_V],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> list[Any]: ...
+@overload
+def tree_map_only(
     filter: Callable[[Any], object],
     fn: Callable[[Any], Any],
     tree: Any,
@@ -439,6 +897,30 @@ def tree_map_only(
     none_is_leaf: bool = True,
     namespace: Namespace = "",
 ) -> Any: ...
+@overload
+def tree_map_only(
+    filter: Filter,
+    fn: Callable[[Any], Any],
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_map_only(
+    filter: Filter,
+    fn: Callable[[Any], Any],
+    tree: dict[_K, _V],
+    /,
+    *,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> dict[_K, Any]: ...
+@overload
+def tree_map_only(
+    filter: Filter, fn: Callable[[Any], Any], tree: list[_V], /, *, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
 @overload
 def tree_map_only(
     filter: Filter,

@@ -6,15 +6,59 @@ from ._native import PyTreeTypeError, tree_flatten, tree_map
 from .algebra import called
 from .one_level import class_of, tree_is_leaf
 from .reductions import picker
-from .typing import TYPE_CHECKING
+from .typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
+    from collections import OrderedDict, defaultdict
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
+    from .shapes import Unseen
     from .typing import Filter, IsLeaf, Namespace
 
+    K = TypeVar("K")
+    V = TypeVar("V")
+
 __all__ = ["tree_combine", "tree_partition", "tree_replace_nones"]
+
+
+@overload
+def tree_partition(
+    predicate: Filter,
+    tree: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    *,
+    fillvalue: Any = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> tuple[Any, Any]: ...
+@overload
+def tree_partition(
+    predicate: Filter,
+    tree: dict[K, V],
+    *,
+    fillvalue: Any = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> tuple[dict[K, Any], dict[K, Any]]: ...
+@overload
+def tree_partition(
+    predicate: Filter,
+    tree: list[V],
+    *,
+    fillvalue: Any = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> tuple[list[Any], list[Any]]: ...
+@overload
+def tree_partition(
+    predicate: Filter,
+    tree: Any,
+    is_leaf: IsLeaf = None,
+    *,
+    fillvalue: Any = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> tuple[Any, Any]: ...
 
 
 def tree_partition(
@@ -66,6 +110,29 @@ def tree_partition(
     return half(True), half(False)
 
 
+@overload
+def tree_combine(
+    *trees: Unseen | OrderedDict[Any, Any] | defaultdict[Any, Any],
+    fillvalue: Any = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
+@overload
+def tree_combine(
+    *trees: dict[K, V], fillvalue: Any = None, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> dict[K, Any]: ...
+@overload
+def tree_combine(
+    *trees: list[V], fillvalue: Any = None, none_is_leaf: bool = True, namespace: Namespace = ""
+) -> list[Any]: ...
+@overload
+def tree_combine(
+    *trees: Any,
+    fillvalue: Any = None,
+    is_leaf: IsLeaf = None,
+    none_is_leaf: bool = True,
+    namespace: Namespace = "",
+) -> Any: ...
 def tree_combine(
     *trees: Any,
     fillvalue: Any = None,

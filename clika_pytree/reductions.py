@@ -378,7 +378,7 @@ def tree_min(
 
 def occurs(
     wanted: bool,
-    leaves: TreeIter,
+    leaves: TreeIter[Any],
     pred: Callable[[Any], object],
     picks: Callable[[Any], object] | None = None,
 ) -> bool:
@@ -401,7 +401,7 @@ def occurs(
 
 
 def extreme(
-    caller: str, choose: Callable[..., Any], leaves: TreeIter, key: Callable[[Any], Any] | None, default: Any
+    caller: str, choose: Callable[..., Any], leaves: TreeIter[Any], key: Callable[[Any], Any] | None, default: Any
 ) -> Any:
     """What `max` or `min` chooses of the leaves."""
     try:

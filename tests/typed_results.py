@@ -62,7 +62,7 @@ def three(x: Any, y: Any, z: Any) -> int:
 
 
 def mapping(tree: Tree, trees: list[Tree], unknown: Callable[..., Any]) -> None:
-    assert_type(pytree.tree_map(one, tree), Any)
+    assert_type(pytree.tree_map(one, tree), dict[str, Any])
     assert_type(pytree.tree_map(three, tree, tree, tree, is_leaf=None), Any)
     assert_type(pytree.tree_map_(one, tree), Tree)
     assert_type(pytree.tree_map_(two, tree, tree), Tree)
@@ -106,8 +106,8 @@ def shaping(tree: Tree, spec: TreeSpec) -> None:
     assert_type(pytree.tree_broadcast_map(two, tree, tree), Any)
     assert_type(pytree.tree_broadcast_prefix(tree, tree), Any)
     assert_type(pytree.tree_broadcast_common(tree, tree), tuple[Any, Any])
-    assert_type(pytree.tree_partition(Array, tree), tuple[Any, Any])
-    assert_type(pytree.tree_combine(tree, tree), Any)
+    assert_type(pytree.tree_partition(Array, tree), tuple[dict[str, Any], dict[str, Any]])
+    assert_type(pytree.tree_combine(tree, tree), dict[str, Any])
     assert_type(pytree.tree_replace_nones(0, tree), Any)
     assert_type(pytree.tree_ravel(tree), tuple[Any, Callable[[Any], Any]])
 

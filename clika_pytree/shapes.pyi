@@ -1,0 +1,63 @@
+"""What a checker can see of a tree: the root where it is a list or dict, and leaves of known kinds.
+
+It cannot see registrations, so an object of any class may be a node. `Leaf` has what is a leaf everywhere; where the
+result depends on which objects are leaves, all else gives Any. At run time there is no such module.
+"""
+
+from collections.abc import Iterator, KeysView, Mapping, ValuesView
+from typing import Any, Protocol, TypeAlias, TypeVar, final
+
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+_K_co = TypeVar("_K_co", covariant=True)
+_Bound_co = TypeVar("_Bound_co", covariant=True)
+
+class _Array(Protocol):
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+
+class _NumpyLike(_Array, Protocol):
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class _Exchanged(_Array, Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+Leaf: TypeAlias = complex | str | bytes | _NumpyLike | _Exchanged | None
+
+# Checkers read list and dict as invariant. These are covariant, and leave out str and mappings that are no dicts.
+class _ListLike(Protocol[_T_co]):
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[_T_co]: ...
+    def __getitem__(self, index: int, /) -> _T_co: ...
+    def reverse(self) -> None: ...
+
+class _DictLike(Protocol[_T_co]):
+    def popitem(self) -> tuple[Any, _T_co]: ...
+    def copy(self) -> Mapping[Any, _T_co]: ...
+
+Nest: TypeAlias = _T | tuple[Nest[_T], ...] | _ListLike[Nest[_T]] | _DictLike[Nest[_T]]
+
+# A list or dict whose items have the type _V, which `LeafList[Leaf, _V]` bounds. It is said in this way for pyright: a
+# lambda, which stands before the tree, takes the bound for what a bounded variable is; of a method that gives `Leaf`,
+# it remembers whether the first list fitted; a bound after _V comes too late for a display. `copy`, `__rmul__` and
+# `__reversed__` tell lists and dicts from what is like them.
+class LeafList(Protocol[_Bound_co, _T_co]):
+    def copy(self) -> object: ...
+    def __rmul__(self, times: Any, /) -> object: ...
+    def pop(self) -> _Bound_co: ...
+    def __iter__(self) -> Iterator[_T_co]: ...
+
+class LeafDict(Protocol[_K_co, _Bound_co, _T_co]):
+    def copy(self) -> object: ...
+    def __reversed__(self) -> object: ...
+    def keys(self) -> KeysView[_K_co]: ...
+    def popitem(self) -> tuple[Any, _Bound_co]: ...
+    def values(self) -> ValuesView[_T_co]: ...
+
+@final
+class Unseen:
+    """What no object is an instance of, so that an argument of this type is one of the type Any."""
+
+    _unseen: int
