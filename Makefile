@@ -186,6 +186,7 @@ lint: check-machine check-lint $(VENV)/installed $(VENV)/with-lint
 	$(VENV)/bin/python .ci/stub_docs.py
 	$(VENV)/bin/python .ci/public_types.py
 	$(VENV)/bin/python .ci/shown_types.py
+	$(VENV)/bin/python .ci/document_types.py
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 ## docs                the pages of docs/ as a site in build/docs, with the reference from the docstrings

@@ -65,7 +65,7 @@ def register_pytree_node(
         >>> pytree.register_pytree_node(
         ...     Segment,
         ...     lambda s: ((s.start, s.end), s.unit, ("start", "end")),
-        ...     lambda children, unit: Segment(*children, unit),
+        ...     lambda children, unit: Segment(children[0], children[1], unit),
         ... )
         >>> leaves, spec = pytree.tree_flatten(Segment(1, [2, 3], "mm"))
         >>> leaves, spec.entries(), spec.context

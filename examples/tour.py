@@ -132,12 +132,13 @@ def is_pair(node: object) -> bool:
 
 def timed(function: Callable[..., T], *args: Any, repeats: int = 5, **kwargs: Any) -> tuple[T, float]:
     """What `function` returns, and the seconds it takes at best."""
-    best = math.inf
-    for _ in range(repeats):
+    times: list[float] = []
+    while True:
         start = time.perf_counter()
         result = function(*args, **kwargs)
-        best = min(best, time.perf_counter() - start)
-    return result, best
+        times.append(time.perf_counter() - start)
+        if len(times) >= repeats:
+            return result, min(times)
 
 
 def say(step: str, text: str, seconds: float | None = None) -> None:

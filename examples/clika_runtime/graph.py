@@ -27,7 +27,7 @@ class LazyGraph:
         self.constants = [x for x in order if not isinstance(x, StandIn)]
         computed = [x for x in order if isinstance(x, StandIn)]
         place = {id(x): index for index, x in enumerate([*inputs, *self.constants, *computed])}
-        self.steps = [(x.operator, [place[id(y)] for y in x.inputs]) for x in computed]
+        self.steps: list[tuple[Any, list[int]]] = [(x.operator, [place[id(y)] for y in x.inputs]) for x in computed]
         self.results = [(place[id(x)], getattr(x, "dtype", None)) for x in results]
         self.names, self.nodes = [*names], len(self.steps)
         # A size that the function saw as a number may be anywhere in what it did.
