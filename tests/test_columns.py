@@ -10,9 +10,11 @@ from arrays import Array, Stand
 from helpers import registered
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import plain_keys
 
 import clika_pytree as cp
-from clika_pytree.columns import columns, cut, cut_middle, one_line
+from clika_pytree.boundary import Change
+from clika_pytree.columns import columns, cut, cut_apart, cut_middle, filled, one_line
 
 WIDE = {
     "重み": Stand((3, 4)),
@@ -53,6 +55,7 @@ HARMFUL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
         ("🤖", 2),
         ("❤", 1),
         ("❤\ufe0f", 2),
+        (" \ufe0f", 1),
         ("é…", 2),
         ("\u20dd", 0),
     ],
@@ -73,6 +76,7 @@ def test_text_is_cut_to_columns(text, room):
 def test_both_ends_are_kept():
     assert cut("重みの行列", 6) == "重み…"
     assert cut("重みの行列", 10) == "重みの行列"
+    assert cut("e\u0301te\u0301", 3) == cut_middle("e\u0301te\u0301", 3) == "e\u0301te\u0301"
     assert cut_middle("重みの行列と重みの行列", 12) == "重みの…行列"
     assert cut_middle("abcdefghij", 7) == "abcd…ij"
 
@@ -114,6 +118,91 @@ def test_a_summary_of_long_types_shapes_and_dtypes_has_80_columns(name):
         assert lines[0].startswith("path")
 
 
+# Letters of one, two and no columns, with marks that change the width of the one before them, and what is an escape.
+LETTERS = st.sampled_from("ab_09.'重が한🤖❤\ufe0fe\u0301\u1161\u20dd\x1b\n\u202e")
+TEXTS = st.one_of(st.text(LETTERS, max_size=8), st.text(LETTERS, min_size=30, max_size=120), st.text(max_size=200))
+NAMES = st.builds(str.__add__, st.sampled_from(["", "重" * 50, "C" * 100]), TEXTS).filter(lambda name: "\0" not in name)
+
+
+@given(TEXTS, TEXTS, TEXTS, st.integers(12, 40))
+def test_texts_that_differ_are_cut_where_it_is_seen(head, one, other, room):
+    shown = cut_apart(head + one, head + other, room)
+    assert max(map(columns, shown)) <= room
+    assert shown[0] != shown[1] or one_line(one) == one_line(other)
+
+
+@given(st.lists(TEXTS), st.integers(12, 80))
+def test_lines_are_filled_up(parts, width):
+    lines = filled(parts, width)
+    assert max(map(columns, lines), default=0) <= width
+    if all(columns(part) <= width and part.isprintable() for part in parts):
+        assert " ".join(lines) == " ".join(parts)
+
+
+@pytest.fixture(scope="module")
+def anything():
+    """Leaves, and nodes of contexts and classes with any names."""
+
+    class Node:
+        def __init__(self, context, *children):
+            self.context, self.children = context, children
+
+    def named(name):
+        return type("Leaf", (), {"__name__": name}) if not name else node_class(name)()
+
+    def trees(leaves):
+        return st.one_of(
+            st.lists(leaves, max_size=3),
+            st.dictionaries(st.one_of(TEXTS, TEXTS.map(Key), plain_keys), leaves, max_size=4),
+            st.builds(Node, TEXTS, leaves),
+        )
+
+    shapes = st.lists(st.integers(0, 10**6), max_size=30).map(tuple)
+    leaf = st.one_of(st.integers(), TEXTS, NAMES.map(named), st.builds(Described, shapes, TEXTS))
+    with registered(
+        Node, lambda node: (node.children, node.context), lambda children, context: Node(context, *children)
+    ):
+        yield st.recursive(leaf, trees, max_leaves=12)
+
+
+class Described:
+    """A stand-in for an array, whose dtype has any name."""
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = shape, dtype
+
+
+@given(st.data())
+def test_what_is_printed_of_any_tree_has_80_columns(anything, data):
+    one, other = data.draw(anything), data.draw(anything)
+    keys = data.draw(st.lists(TEXTS, max_size=10))
+    for key in reversed(keys):
+        one, other = {key: one}, {key: other, "more": one}
+    found = cp.tree_diff(one, other, leaves=True)
+    for shown in (found, cp.tree_diff([one] * 3, [other] * 3), *found, cp.tree_summary(one), cp.tree_summary(other)):
+        assert max(map(columns, str(shown).split("\n"))) <= 80
+        assert not HARMFUL.search(str(shown))
+
+
+@given(NAMES, st.lists(st.tuples(TEXTS, TEXTS), min_size=2, max_size=4), st.lists(TEXTS, max_size=4))
+def test_what_is_printed_of_any_compiled_function_has_80_columns(name, calls, keys):
+    def function(x, p, q=None):
+        return x
+
+    function.__name__ = name
+    compiled = cp.compile(function)
+    for key, value in calls:
+        p = {key: value, "node": Key(value), "array": np.ones((1,) * len(keys))}
+        for outer in keys:
+            p = {outer: p}
+        explanation = compiled.explain(np.ones(2), p, q=key)
+        for shown in (explanation, *explanation.changes, compiled.graphs()):
+            assert max(map(columns, str(shown).split("\n"))) <= 80
+            assert not HARMFUL.search(str(shown))
+        compiled(np.ones(2), p, q=key)
+    assert max(map(columns, str(compiled.graphs()).split("\n"))) <= 80
+
+
 def test_the_tables_of_a_compiled_function_have_80_columns():
     @cp.compile
     def step(p, x, 重み=None):
@@ -129,6 +218,40 @@ def test_the_tables_of_a_compiled_function_have_80_columns():
     lines = [*repr(step.graphs()).splitlines(), *repr(explanation).splitlines()[1:]]
     assert max(map(columns, lines)) <= 80
     assert not HARMFUL.search("\n".join(lines))
+
+
+def named_function(name):
+    def function(x, options=None):
+        return x
+
+    function.__name__ = name
+    return cp.compile(function)
+
+
+def test_a_function_with_a_long_name_has_a_line_of_its_own():
+    name = "apply_" * 12 + "step"
+    compiled = named_function(name)
+    assert repr(compiled.explain(1)).splitlines() == [f"{name}:", "this call needs a graph, there is none yet"]
+    assert repr(compiled.graphs()).splitlines() == [f"{name}:", "0 graphs of at most 64, 0 hits, 0 misses"]
+    compiled(np.ones(2))
+    assert repr(compiled.explain(np.ones(2))).splitlines() == [
+        f"{name}:",
+        "a graph fits this call, none has to be made",
+    ]
+    compiled = named_function("step_of_training")
+    for options in range(3):
+        compiled(np.ones(2), options)
+    assert repr(compiled.explain(np.ones(2), "abc")).splitlines()[:2] == [
+        "step_of_training: this call needs a new graph;",
+        "one thing differs from the closest of 3 graphs:",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["static", "context", "order", "type"])
+def test_a_change_whose_sides_print_alike_fits_a_line(kind):
+    line = str(Change("p", "a" * 99, "a" * 99, kind))
+    assert line.endswith("…, now another")
+    assert columns(line) == 78
 
 
 class Key:

@@ -179,7 +179,9 @@ def test_one_difference_in_every_layer_is_one_line() -> None:
     other = [{"w": np.zeros(3, np.float16), "b": 0} for _ in range(12)]
     assert lines({"h": one}, {"h": other}, leaves=True) == [
         "12 differences:",
-        "  ['h'][0…11]['w'] (12 places): a has ndarray float32[3], b has ndarray float16[3]",
+        "  ['h'][0…11]['w'] (12 places):",
+        "    a has ndarray float32[3]",
+        "    b has ndarray float16[3]",
     ]
     found = cp.tree_diff({"h": one}, {"h": other}, leaves=True)
     assert len(found) == 12

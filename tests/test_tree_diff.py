@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from strategies import small_modes, small_trees, trees, whole_modes
 
 import clika_pytree as cp
+from clika_pytree.inspection import Difference
 
 
 def told(a: Any, b: Any, **options: Any) -> list[tuple]:
@@ -41,8 +42,6 @@ def test_two_structures_differ_as_their_trees_do(a: Any, b: Any, mode: reference
 
 
 def test_a_difference_is_matched_by_its_class() -> None:
-    from clika_pytree.inspection import Difference
-
     match cp.tree_diff({"w": [1]}, {"w": 2}):
         case (Difference(path, "type", a=_, b="2"),):
             assert cp.keystr(path) == "['w']"
@@ -279,7 +278,9 @@ def test_it_prints_one_line_a_difference() -> None:
     assert str(found) == repr(found)
     assert str(found).splitlines() == [
         "6 differences:",
-        "  the root: the keys come in another order: a has ['b'], ['c']; b has ['c'], ['b']",
+        "  the root: the keys come in another order:",
+        "    a has ['b'], ['c']",
+        "    b has ['c'], ['b']",
         "  ['a']: a has a list of 1, b has a tuple of 1",
         "  ['b']: a has 2, b has 5",
         "  ['c']: a has 3, b has 4",
@@ -288,6 +289,54 @@ def test_it_prints_one_line_a_difference() -> None:
     ]
     assert str(cp.tree_diff(1, 1)) == "no differences"
     assert str(cp.tree_diff([1], 1)) == "1 difference:\n  the root: a has a list of 1, b has 1"
+
+
+def test_what_is_too_long_for_a_line_stands_on_several() -> None:
+    def encoder(dtype: str) -> Any:
+        layer = {"self_attention": {"query_projection": {"weight": np.zeros((8, 8), dtype)}}}
+        return {"encoder": [layer] * 6}
+
+    assert str(cp.tree_diff(encoder("f4"), encoder("f2"), leaves=True)).splitlines() == [
+        "6 differences:",
+        "  ['encoder'][0…5]['self_attention']['query_projection']['weight'] (6 places):",
+        "    a has ndarray float32[8, 8]",
+        "    b has ndarray float16[8, 8]",
+    ]
+    key = "first" * 30 + "last"
+    found = cp.tree_diff({key: 1}, {key: {key: [1]}, key[:150]: []})
+    assert str(found).splitlines() == [
+        "2 differences:",
+        "  ['firstfirstfirstfirstfirstfirstfirstfirstfirstfirs…irstfirstfirstfirstlast']:",
+        "    a has 1",
+        "    b has a dict with 1 key",
+        "  ['firstfirstfirstfirstfirstfirstfirstfirstfirstfirs…rstfirstfirstfirstfirst']:",
+        "    only in b, which has an empty list",
+    ]
+    assert [cp.keystr(difference.path) for difference in found] == [f"['{key}']", f"['{key[:150]}']"]
+    assert str(found[0]).splitlines() == [line[2:] for line in str(found).splitlines()[1:4]]
+
+
+def test_what_a_side_has_is_told_to_its_end() -> None:
+    (difference,) = cp.tree_diff([Hostile()], [Hostile()], leaves=True)
+    assert " ".join(str(difference).split()) == f"[0]: a has {difference.a} b has {difference.b}"
+    words = "word " * 60
+    long = Difference((), "context", f"{words}1 {words}", f"{words}2 {words}")
+    place, *lines = str(long).splitlines()
+    assert place == "the root:"
+    assert [[number in line for number in "12"] for line in lines] == [[True, False], [False, True]]
+
+
+def test_long_values_that_differ_in_the_middle_are_told_apart() -> None:
+    same = "same" * 50
+    assert told([f"{same}1{same}"], [f"{same}2{same}"], leaves=True) == [
+        ("[0]", "leaf", f"…'{same[-20:]}1{same[:39]}'…", f"…'{same[-20:]}2{same[:39]}'…")
+    ]
+    assert told([same.encode()], [same.encode() + b"."], leaves=True) == [
+        ("[0]", "leaf", f"…b'{same[-20:]}'", f"…b'{same[-20:]}.'")
+    ]
+    tagged = [Tagged(1, 2, f"{same}{number}{same}") for number in range(2)]
+    ((_, kind, a, b),) = told(tagged[0], tagged[1])
+    assert (kind, a.replace("same0same", "same1same")) == ("context", b)
 
 
 def test_what_it_prints_is_bounded() -> None:

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from clika_pytree._native import runtime_of
-from clika_pytree.columns import columns
+from clika_pytree.columns import WIDTH, columns, cut_apart, filled
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-WIDTH = 80
 MOST_LINES = 20
 LEAST_VALUES = 30  # characters for the old and the new value
 # How a line goes on after the path, where not with `was`.
@@ -53,12 +52,13 @@ class Change(NamedTuple):
             return f"{where}: gone, was {shorten(self.old, room)}"
         old, new = self.old, self.new
         if old == new:  # as far as their texts tell
+            room = WIDTH - 2 - columns(f"{where}: was , now another")
             return f"{where}: was {shorten(old, room)}, now another"
         if columns(old) + columns(new) > room:  # the shorter one leaves its room to the other
             old = shorten(old, max(room // 2, room - columns(new)))
             new = shorten(new, max(room // 2, room - columns(old)))
             if old == new:  # cut where they are still alike
-                old, new = (shorten_middle(text, room // 2) for text in (self.old, self.new))
+                old, new = cut_apart(self.old, self.new, room // 2)
         return f"{where}{was}{old}, now {new}"
 
 
@@ -108,11 +108,16 @@ def reasons(changes: Iterable[Change], places: dict[tuple[str, int], str]) -> li
             continue
         pairs = zip(sizes[0][1].split(", "), sizes[1][1].split(", "), strict=False)
         found += [
-            f"  {change.path}.shape[{axis}] is used as a number at {places[change.path, axis]}"
+            reason(f"{change.path}.shape[{axis}]", places[change.path, axis])
             for axis, (old, new) in enumerate(pairs)
             if old != new and (change.path, axis) in places
         ]
     return found
+
+
+def reason(size: str, place: str) -> str:
+    lines = filled([size, f"is used as a number at {place}"], WIDTH - 4)
+    return "  " + "\n    ".join(lines)
 
 
 class Explanation:
@@ -136,14 +141,15 @@ class Explanation:
         self.needs_graph = bool(changes) or not num_graphs
 
     def __repr__(self) -> str:
+        title = f"{self.function}:"
         if not self.num_graphs:
-            return f"{self.function}: this call needs a graph, there is none yet"
+            return "\n".join(filled([title, "this call needs a graph, there is none yet"]))
         if not self.changes:
-            return f"{self.function}: a graph fits this call, none has to be made"
+            return "\n".join(filled([title, "a graph fits this call, none has to be made"]))
         count = len(self.changes)
         beside = "the only graph" if self.num_graphs == 1 else f"the closest of {self.num_graphs:,} graphs"
         differ = "one thing differs" if count == 1 else f"{count:,} things differ"
-        lines = [f"{self.function}: this call needs a new graph; {differ} from {beside}:"]
+        lines = filled([title, "this call needs a new graph;", f"{differ} from {beside}:"])
         lines += [f"  {change}" for change in self.changes[:MOST_LINES]]
         if count > MOST_LINES:
             lines.append(f"  … and {count - MOST_LINES:,} more")

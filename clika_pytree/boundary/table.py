@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from clika_pytree.columns import columns
+from clika_pytree.columns import WIDTH, filled
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-WIDTH = 80
 MOST_ROWS = 64
 MOST_PARTS = 8
 LONGEST_PATH = 32
@@ -73,12 +72,12 @@ class GraphTable(tuple[GraphRow, ...]):
     def __repr__(self) -> str:
         hits, misses, most, count = self.info
         numbers = counted(hits, "hit", "hits"), counted(misses, "miss", "misses")
-        head = f"{self.function}: {counted(count, 'graph', 'graphs')} of at most {most:,}, {', '.join(numbers)}"
+        graphs = f"{counted(count, 'graph', 'graphs')} of at most {most:,}, {', '.join(numbers)}"
+        lines = filled([f"{self.function}:", graphs])
         if not self:
-            return head
+            return "\n".join(lines)
         cells = [COLUMNS, *(row.cells() for row in self[:MOST_ROWS])]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [head]
         indent = sum(widths) + 2 * len(widths)
         told = [["for"], *(wrapped(texts, WIDTH - indent) for texts in self.told())]
         for line, texts in zip(cells, told, strict=True):
@@ -125,14 +124,8 @@ def texts_of(key: dict[str, str], names: list[str]) -> list[str]:
 
 def wrapped(texts: list[str], width: int) -> list[str]:
     """Texts with commas between them, on lines that are not too long."""
-    lines = [""]
-    for number, text in enumerate(texts):
-        text = shorten(text, width - 1)
-        text = text if number == len(texts) - 1 else f"{text}, "
-        if lines[-1] and columns(lines[-1]) + columns(text.rstrip()) > width:
-            lines.append("")
-        lines[-1] += text
-    return [line.rstrip() for line in lines]
+    *begun, last = [shorten(text, width - 1) for text in texts]
+    return filled([*(f"{text}," for text in begun), last], width)
 
 
 def counted(number: int, one: str, several: str) -> str:

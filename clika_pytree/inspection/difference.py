@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
+from clika_pytree.columns import WIDTH, columns, cut_apart, cut_middle, filled, one_line
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import cut_path, key_text, path_text
 
@@ -15,7 +18,9 @@ if TYPE_CHECKING:
     # The number of a path among those of a walk.
     Way: TypeAlias = int
 
-MOST_LINES = 30
+MOST_SHOWN = 30
+INDENT = "  "
+MOST_BELOW = 3
 # What is put together in print: differences in siblings that are told apart by a number.
 SHORTEST_RUN = 3
 MOST_FOLDED = 10_000
@@ -105,7 +110,24 @@ class Difference:
         return f"Difference({path_text(self.path)!r}, {self.kind!r}, a={self.a!r}, b={self.b!r})"
 
     def __str__(self) -> str:
-        return f"{path_text(self.path) or 'the root'}: {self.what()}"
+        return "\n".join(self.lines(path_text(self.path)))
+
+    def lines(self, path: str, places: int = 1) -> list[str]:
+        """One line, where a terminal has room for it; else the place, and below it what each side has."""
+        room = WIDTH - len(INDENT)
+        where, end = path or "the root", f" ({places:,} places):" if places > 1 else ":"
+        line = one_line(f"{where}{end} {self.what()}")
+        if columns(line) <= room:
+            return [line]
+        if self.kind == "order":
+            end += " the keys come in another order:"
+        begun = f"{cut_middle(where, room - len(end))}{end}"
+        if self.kind in ("only_a", "only_b"):
+            return [begun, *below(self.what(), room)]
+        texts = str(self.a), str(self.b)
+        if below(texts[0], room) == below(texts[1], room):  # what differs was left out
+            texts = cut_apart(*texts, room // 2)
+        return [begun, *below(f"a has {texts[0]}", room), *below(f"b has {texts[1]}", room)]
 
     def what(self, a: str = "a", b: str = "b") -> str:
         """The difference without its place, and the two sides by these names."""
@@ -118,11 +140,19 @@ class Difference:
         return f"{a} has {self.a}, {b} has {self.b}"
 
 
+def below(text: str, room: int) -> list[str]:
+    """A text on the lines below another one."""
+    room -= 2 * len(INDENT)
+    first, *more = filled(cut_middle(text, MOST_BELOW * room).split(" "), room)
+    return [INDENT + first, *(2 * INDENT + line for line in more)]
+
+
 class TreeDiff(tuple[Difference, ...]):
     """The differences between two trees: a tuple that prints one a line, and is false where there are none.
 
     In print, the same difference in siblings that are told apart by a number, such as the layers of a model, is one
-    line: `['layers'][0…11]['w']`.
+    line: `['layers'][0…11]['w']`. Where a line would be longer than 80 characters, what each side has stands below
+    the place; of what is still longer the middle is left out.
     """
 
     __slots__ = ()
@@ -130,21 +160,19 @@ class TreeDiff(tuple[Difference, ...]):
     def __repr__(self) -> str:
         if not self:
             return "no differences"
-        lines, shown = [f"{len(self):,} difference{'s' if len(self) > 1 else ''}:"], 0
-        for text, count in folded_lines(self[:MOST_FOLDED]):
-            if len(lines) > MOST_LINES:
-                break
-            lines.append(f"  {text}")
-            shown += count
-        if shown < len(self):
-            lines.append(f"  … and {len(self) - shown:,} more")
+        lines, told = [f"{len(self):,} difference{'s' if len(self) > 1 else ''}:"], 0
+        for texts, count in islice(folded_lines(self[:MOST_FOLDED]), MOST_SHOWN):
+            lines += [f"{INDENT}{text}" for text in texts]
+            told += count
+        if told < len(self):
+            lines.append(f"{INDENT}… and {len(self) - told:,} more")
         return "\n".join(lines)
 
     __str__ = __repr__
 
 
-def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[str, int]]:
-    """The lines to print, each with how many differences it stands for."""
+def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[list[str], int]]:
+    """What to print, each with how many differences it stands for."""
     import re
     from collections import defaultdict
 
@@ -161,10 +189,10 @@ def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[str, int]]
         row = rows[mark]
         pattern = folded(row) if row else None
         if pattern is not None:
-            yield f"{cut_path(pattern.split(chr(0)))} ({len(row):,} places): {difference.what()}", len(row)
+            yield difference.lines(cut_path(pattern.split(chr(0))), len(row)), len(row)
             rows[mark] = []  # said for all of them
         elif row:
-            yield str(difference), 1
+            yield difference.lines(path_text(difference.path)), 1
 
 
 def folded(row: Sequence[Sequence[str]]) -> str | None:

@@ -44,7 +44,8 @@ def tree_diff(
     Returns:
         A tuple of differences in the order of the trees, empty where there are none. Each has a `path`, a `kind` and
         the texts `a` and `b`. Printed, it is one line a difference, or for the same one in siblings that are told apart
-        by a number; a long one is cut.
+        by a number. Where the line would be longer than 80 characters, both sides have a line below the place; the
+        middle of what is longer still is left out, and what is behind the 30th.
 
     Raises:
         CircularTreeError: (a `ValueError`) a tree contains itself.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clika_pytree.columns import columns, cut_middle, to_the_left, to_the_right
+from clika_pytree.columns import WIDTH, columns, cut_middle, filled, to_the_left, to_the_right
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 COLUMNS = ("path", "leaves", "type", "shape", "dtype", "bytes")
 TO_THE_RIGHT = ("leaves", "bytes")
 TEXTS = ("type", "shape", "dtype")
-WIDTH = 80
 SHORTEST_PATH = 24
 SHORTEST_TEXT = 8
 
@@ -103,10 +102,11 @@ class TreeSummary:
     def _totals(self) -> list[str]:
         """What stands below the table."""
         lines = [f"… and {counted(self.hidden_rows, 'more line', 'more lines')}"] if self.hidden_rows else []
-        text = f"{counted(self.num_leaves, 'leaf', 'leaves')}, {counted(self.num_arrays, 'array', 'arrays')}"
+        parts = [f"{counted(self.num_leaves, 'leaf', 'leaves')},", counted(self.num_arrays, "array", "arrays")]
         if self.num_arrays:
-            text += f" of {counted(self.num_elements, 'element', 'elements')}, {bytes_text(self.nbytes)}"
-        lines.append(text)
+            elements = counted(self.num_elements, "element", "elements")
+            parts = [*parts, f"of {elements},", bytes_text(self.nbytes)]
+        lines += filled(parts)
         if self._repeated:
             places = counted(self._repeated, "more place", "more places")
             lines.append(f"an array that stands in several places is counted once ({places})")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from clika_pytree._native import MappingKey
+from clika_pytree.columns import alike
 from clika_pytree.registration import class_name, with_article
 from clika_pytree.spec_builder import CUSTOM, DATACLASS, NAMEDTUPLE, NONE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import (
+    LONGEST_REPR,
     array_facts,
     class_of,
     error_text,
@@ -76,7 +78,20 @@ def value_difference(one: Any, other: Any) -> tuple[str, str] | None:
     texts = short(one), short(other)
     if reason is not None:
         return texts[0], f"{texts[1]}, and the two can't be compared ({reason})"
-    return texts if texts[0] != texts[1] else (texts[0], "another one that prints alike")
+    if texts[0] != texts[1]:
+        return texts
+    for cls in (str, bytes):
+        if class_of(one) is cls and class_of(other) is cls:
+            return from_where_they_differ(one, other)
+    return texts[0], "another one that prints alike"
+
+
+def from_where_they_differ(one: Any, other: Any) -> tuple[str, str]:
+    """The parts of two long texts in which they differ."""
+    start = max(alike(one, other) - LONGEST_REPR // 3, 0)
+    end = start + LONGEST_REPR
+    first, second = (f"{'…' * (start > 0)}{text[start:end]!r}{'…' * (len(text) > end)}" for text in (one, other))
+    return shorten(first), shorten(second)
 
 
 def reason_of(error: Exception) -> str:
