@@ -71,6 +71,12 @@ def test_the_page_of_errors_has_each_of_them():
     assert sorted(set(re.findall(r"\w+(?:Error|Warning)", text)) | {"PyTreeError"}) == classes
 
 
+def test_each_error_says_what_to_do():
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    sections = [section for section in re.split(r"^## ", text, flags=re.M)[1:] if not section.startswith("Errors of")]
+    assert [section.splitlines()[0] for section in sections if "\n*Do:*" not in section] == []
+
+
 def test_the_drawing_of_the_core_is_that_of_its_source():
     drawn = runpy.run_path(str(ROOT / "docs" / "drawing.py"))
     assert drawn["DRAWING"].read_text(encoding="utf-8") == drawn["drawing"](), "draw it anew: python docs/drawing.py"
