@@ -227,11 +227,12 @@ def check_switch(caller: str, name: str, value: object) -> None:
         raise PyTreeTypeError(f"{caller} expects True or False as {name}, got {described(value)}")
 
 
-def check_count(caller: str, name: str, value: Any) -> None:
+def check_count(caller: str, name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
+    expected = f"{caller} expects a number from {least} on{otherwise} as {name}"
     if type(value) is not int:
-        raise PyTreeTypeError(f"{caller} expects a number from 1 on as {name}, got {described(value)}")
-    if value < 1:
-        raise PyTreeValueError(f"{caller} expects a number from 1 on as {name}, got {described(value)}")
+        raise PyTreeTypeError(f"{expected}, got {described(value)}")
+    if value < least:
+        raise PyTreeValueError(f"{expected}, got {described(value)}")
 
 
 def check_options(

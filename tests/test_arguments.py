@@ -11,6 +11,7 @@ import pytest
 
 from clika_pytree import pytree
 
+SPEC = pytree.tree_structure([1])
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "is_leaf": (lambda: pytree.tree_leaves([], is_leaf=3), "is_leaf must be a function, got 3"),
     "is_leaf of an iterator": (lambda: pytree.tree_iter([], is_leaf="x"), "is_leaf must be a function, got 'x'"),
@@ -43,6 +44,40 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         "keystr() expects a path, which is a tuple of keys, got 'abc'",
     ),
     "path": (lambda: pytree.keystr(3), "keystr() expects a path, which is a tuple of keys, got 3"),
+    "leaves": (lambda: pytree.tree_diff([], [], leaves="x"), "tree_diff() expects True or False as leaves, got 'x'"),
+    "leaves of structures": (
+        lambda: pytree.tree_diff(SPEC, SPEC, leaves=1),
+        "tree_diff() expects True or False as leaves, got 1",
+    ),
+    "is_leaf of structures": (lambda: pytree.tree_diff(SPEC, SPEC, is_leaf=3), "is_leaf must be a function, got 3"),
+    "none_is_leaf of structures": (
+        lambda: pytree.tree_diff(SPEC, SPEC, none_is_leaf="x"),
+        "none_is_leaf must be True or False, got 'x'",
+    ),
+    "namespace of structures": (
+        lambda: pytree.tree_diff(SPEC, SPEC, namespace=3),
+        "namespace must be a str or a tuple of str, got 3",
+    ),
+    "max_rows": (
+        lambda: pytree.tree_summary([], max_rows="x"),
+        "tree_summary() expects a number from 0 on or None as max_rows, got 'x'",
+    ),
+    "max_rows below 0": (
+        lambda: pytree.tree_summary([], max_rows=-1),
+        "tree_summary() expects a number from 0 on or None as max_rows, got -1",
+    ),
+    "max_rows that is a flag": (
+        lambda: pytree.tree_summary([], max_rows=True),
+        "tree_summary() expects a number from 0 on or None as max_rows, got True",
+    ),
+    "example beside an instance": (
+        lambda: pytree.check_node([1], [2]),
+        "check_node() expects a class with an example of it, or an instance alone: got a list and a list",
+    ),
+    "namespace of a check": (
+        lambda: pytree.check_node([1], namespace=3),
+        "namespace must be a str or a tuple of str, got 3",
+    ),
     "children": (
         lambda: pytree.treespec_list(3),
         "treespec_list() expects an iterable of TreeSpecs, one for each child, got 3",
@@ -133,6 +168,11 @@ def test_no_argument_gets_the_words_of_the_glue(name):
                 assert "cannot be converted" not in said, (parameter, value)
                 # What else passes is said by the object itself, and where the leaf is.
                 assert parameter.name in SPEAK_FOR_THEMSELVES, f"{parameter}: {raised!r}"
+
+
+def test_a_class_is_a_function_too():
+    assert [difference.kind for difference in pytree.tree_diff([1], [2], leaves=True, is_leaf=list)] == ["leaf"]
+    assert pytree.tree_summary([1, 2], is_leaf=list).rows[0].type == "list"
 
 
 def test_a_flag_of_numpy_is_a_flag():

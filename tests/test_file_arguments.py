@@ -107,7 +107,8 @@ def test_switches_are_true_or_false(value, path):
 
 @pytest.mark.parametrize("rows", [-1, "x", 1.5, True], ids=repr)
 def test_a_number_of_lines_is_one(rows, path):
-    with pytest.raises(cp.PyTreeTypeError, match=r"inspect\(\) expects a number of lines or None as max_rows, got"):
+    error = cp.PyTreeValueError if rows == -1 else cp.PyTreeTypeError
+    with pytest.raises(error, match=r"inspect\(\) expects a number from 0 on or None as max_rows, got"):
         cp.inspect(path, max_rows=rows)
 
 

@@ -49,7 +49,7 @@ OWN_ERRORS: dict[str, tuple[Callable[[], Any], type, list[str]]] = {
     "prefix of no spec": (lambda: SPEC.is_prefix([1]), TypeError, ["TreeSpec", "list"]),
     "no filter": (lambda: cp.tree_map_only(3, str, [1]), TypeError, ["3"]),
     "rows that are no number": (lambda: cp.tree_summary([1], max_rows="3"), TypeError, ["max_rows", "'3'"]),
-    "rows below none": (lambda: cp.tree_summary([1], max_rows=-3), TypeError, ["max_rows", "-3"]),
+    "rows below none": (lambda: cp.tree_summary([1], max_rows=-3), ValueError, ["max_rows", "-3"]),
     "a list as filter": (lambda: cp.tree_map_only([int], str, [1]), TypeError, ["list"]),
     "a tuple of no classes": (lambda: cp.tree_map_only((int, 3), str, [1]), TypeError, []),
     "a namespace that is no text": (lambda: cp.tree_leaves([1], namespace=3), TypeError, ["namespace", "3"]),

@@ -314,7 +314,8 @@ def inspect(path: FilePath, *, max_rows: int | None = 50, namespace: Namespace =
 
     Raises:
         FileFormatError: (a `ValueError`) the file is damaged, of another kind, or of a newer version.
-        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number from 0 on nor None.
+        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number nor None.
+        PyTreeValueError: (a `ValueError`) `max_rows` is below 0.
         OSError: The file could not be read.
 
     Example:

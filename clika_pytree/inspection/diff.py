@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import MappingKey, TreeSpec
+from clika_pytree._native import MappingKey, TreeSpec, tree_leaves
+from clika_pytree.registration import check_switch
 from clika_pytree.spec_builder import (
     CUSTOM,
     DATACLASS,
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 
 
 def difference_of(a: Any, b: Any, leaves: bool, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace) -> TreeDiff:
+    check_switch("tree_diff()", "leaves", leaves)
     if class_of(a) is TreeSpec and class_of(b) is TreeSpec:
+        tree_leaves((), is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)  # refuses what they can't be
         trees = [FlatTree.of(spec) for spec in (a, b)]
     else:
         trees = [FlatTree(tree, is_leaf, none_is_leaf, namespace) for tree in (a, b)]

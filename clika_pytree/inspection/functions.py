@@ -49,6 +49,8 @@ def tree_diff(
 
     Raises:
         CircularTreeError: (a `ValueError`) a tree contains itself.
+        PyTreeTypeError: (a `TypeError`) `leaves` or `none_is_leaf` is neither True nor False, `is_leaf` is no function,
+            or `namespace` is no name.
 
     Example:
         >>> from clika_pytree import pytree
@@ -94,7 +96,8 @@ def tree_summary(
 
     Raises:
         CircularTreeError: (a `ValueError`) the tree contains itself.
-        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number from 0 on nor None.
+        PyTreeTypeError: (a `TypeError`) `max_rows` is neither a number nor None.
+        PyTreeValueError: (a `ValueError`) `max_rows` is below 0.
 
     Example:
         >>> from clika_pytree import pytree
@@ -132,6 +135,9 @@ def check_node(obj_or_cls: Any, example: Any = None, *, namespace: Namespace = "
     Returns:
         A `NodeReport`: true where all is well, with `passed` and `problems`. Each problem has a `message` and the
         `change` that would mend it. Printed, it says both.
+
+    Raises:
+        PyTreeTypeError: (a `TypeError`) there is an `example` beside an instance, or `namespace` is no name.
 
     Example:
         >>> from clika_pytree import pytree

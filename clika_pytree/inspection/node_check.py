@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clika_pytree._native import lookup
+from clika_pytree._native import PyTreeTypeError, lookup
+from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import class_of
 
@@ -52,6 +53,11 @@ class NodeReport:
 
 def report_on(obj_or_cls: Any, example: Any, namespace: Namespace) -> NodeReport:
     is_class = issubclass(class_of(obj_or_cls), type) and lookup(class_of(obj_or_cls), namespace) is None
+    if example is not None and not is_class:
+        raise PyTreeTypeError(
+            "check_node() expects a class with an example of it, or an instance alone: "
+            f"got {described(obj_or_cls)} and {described(example)}"
+        )
     cls: Any = obj_or_cls if is_class else class_of(obj_or_cls)
     example = example if is_class else obj_or_cls
     report = NodeReport(cls, namespace)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from clika_pytree._native import MappingKey, PyTreeTypeError
-from clika_pytree.registration import described
+from clika_pytree._native import MappingKey
+from clika_pytree.registration import check_count
 from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PATH_ENDS, PLAIN, array_facts, class_of, key_text, short_name
@@ -41,8 +41,8 @@ def summary_of_flat(tree: FlatTree, max_rows: int | None) -> TreeSummary:
 
 
 def check_max_rows(caller: str, given: Any) -> None:
-    if given is not None and not (type(given) is int and given >= 0):
-        raise PyTreeTypeError(f"{caller} expects a number of lines or None as max_rows, got {described(given)}")
+    if given is not None:
+        check_count(caller, "max_rows", given, 0, " or None")
 
 
 class Survey:
