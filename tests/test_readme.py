@@ -77,6 +77,22 @@ def test_each_error_says_what_to_do():
     assert [section.splitlines()[0] for section in sections if "\n*Do:*" not in section] == []
 
 
+def test_the_published_readme_leads_to_the_repository():
+    published = runpy.run_path(str(ROOT / ".ci" / "published.py"))
+    where = ("https://host/owner/name", "v1")
+    after = published["with_address"]((ROOT / "README.md").read_text(encoding="utf-8"), *where)
+    links = re.findall(r"(!?)\[[^\]]*\]\((\S+)\)", re.sub(r"^```.*?^```", "", after, flags=re.M | re.S))
+    files = [re.sub(r"^https://host/owner/name/(blob|raw)/v1/|#.*", "", link) for _, link in links]
+    assert [file for file in files if not file.startswith("https:") and not (ROOT / file).exists()] == []
+    assert [link for image, link in links if ("/raw/" in link) != bool(image)] == []
+    assert all(example.source in after for example in documents.examples(ROOT / "README.md"))
+    assert len(files) > 20
+    settings = published["with_urls"]((ROOT / "pyproject.toml").read_text(encoding="utf-8"), *where)
+    assert re.findall(r"^\[project\.urls\]\nRepository = .*", settings, re.M) == [
+        '[project.urls]\nRepository = "https://host/owner/name"'
+    ]
+
+
 def test_the_drawing_of_the_core_is_that_of_its_source():
     drawn = runpy.run_path(str(ROOT / "docs" / "drawing.py"))
     assert drawn["DRAWING"].read_text(encoding="utf-8") == drawn["drawing"](), "draw it anew: python docs/drawing.py"
