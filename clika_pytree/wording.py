@@ -19,7 +19,7 @@ MOST_NOTES = 8
 # Classes by identity: their `==` and hash are those of a metaclass, which may be anybody's.
 CONTAINERS = tuple(map(id, (list, tuple, dict, set, frozenset)))
 SMALL = 1 << 64
-PLAIN = tuple(map(id, (int, bool, float, complex, str, bytes, type(None))))
+PLAIN = frozenset(map(id, (int, bool, float, complex, str, bytes, type(None))))
 FUNCTIONS = tuple(map(id, (type(lambda: None), type(len), type(str.upper))))
 
 
@@ -166,18 +166,20 @@ def array_facts(
         return None
 
 
-def leaf_text(value: Any) -> str:
-    """A leaf: its value where that is small, its type, shape and dtype where it is an array."""
-    import enum
-
+def leaf_text(value: Any, known: dict[int, tuple[Any, str]] | None = None) -> str:
+    """A leaf: its value where that is small, its type, shape and dtype where it is an array; `known` as above."""
     cls = class_of(value)
+    if value is None or (cls is int and -SMALL < value < SMALL):
+        return repr(value)
     if id(cls) in PLAIN:
-        return repr(value) if value is None or (cls is int and -SMALL < value < SMALL) else value_text(value)
+        return value_text(value)
     if id(cls) in CONTAINERS:
         return how_many(cls.__name__, len(value))
-    facts = array_facts(value)
+    facts = array_facts(value, known)
     if facts is not None:
         return array_text(value, *facts)
+    import enum
+
     if issubclass(cls, enum.Enum):
         return value_text(value)
     if id(cls) in FUNCTIONS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
 from clika_pytree._native import MappingKey, TreeSpec, tree_leaves
 from clika_pytree.registration import check_switch
 from clika_pytree.spec_builder import (
@@ -17,15 +19,15 @@ from clika_pytree.spec_builder import (
     TUPLE,
 )
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, key_text, leaf_text, listed
+from clika_pytree.wording import class_of, key_text, listed
 
 from .difference import Difference, TreeDiff, Ways
 from .flat_tree import MAPPINGS, SEQUENCES, FlatTree, number_in, only
-from .values import by_module, children_text, full_name, leaf_difference, stranger_text, value_difference
+from .values import Texts, by_module, children_text, full_name, leaf_difference, stranger_text, value_difference
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from clika_pytree.typing import IsLeaf, Namespace
@@ -34,10 +36,10 @@ if TYPE_CHECKING:
 
     # A child of a container: the number of a node, or below zero that of a leaf.
     Child = int
-    # What makes a key of a name, and names and children by what their keys are compared by.
-    Table = tuple[Any, dict[Any, tuple[Any, Child]]]
+    # What makes a key of a name, the names of the children, and their places by what their keys are compared by.
+    Table = tuple[Any, Sequence[Any], dict[Any, int]]
     # Two children to compare, or, in its place among them, a difference that is known already.
-    Work = tuple[Way, Child, Child, Difference | None]
+    Work = tuple[Way, Child, Child] | Difference
     # The way to a container, what makes a key of a name, and a name; nothing at the root.
     Step = tuple[Way, Any, Any] | None
 
@@ -69,7 +71,7 @@ class Comparison:
             tree.open()
         self.numbers = structure_numbers(a, numbers), structure_numbers(b, numbers)
         self.found: list[Difference] = []
-        self.ways = Ways()
+        self.ways, self.texts = Ways(), Texts()
 
     def differences(self) -> list[Difference]:
         roots = [-1 if tree.kinds[0] == LEAVES else 0 for tree in (self.a, self.b)]
@@ -78,10 +80,12 @@ class Comparison:
         if modes[0] != modes[1]:  # of specs
             self.found.append(self.at(0, "context", f"none_is_leaf={modes[0]}", f"none_is_leaf={modes[1]}"))
         while todo:
-            way, one, other, difference = todo.pop()
-            if difference is not None:
-                self.found.append(difference)
-            elif one < 0 or other < 0:
+            work = todo.pop()
+            if isinstance(work, Difference):
+                self.found.append(work)
+                continue
+            way, one, other = work
+            if one < 0 or other < 0:
                 self.found.append(self.at(way, "type", *self.told_apart(one, other)))
             elif self.numbers[0][one] == self.numbers[1][other]:
                 self.compare_leaves_below(way, one, other)
@@ -93,7 +97,7 @@ class Comparison:
         return Difference.at(self.ways, way, kind, a, b)
 
     def taken(self, step: Step) -> Way:
-        return 0 if step is None else self.ways.longer(step[0], step[1](step[2]))
+        return 0 if step is None else self.ways.longer(*step)
 
     # --- leaves -------------------------------------------------------------------------------------------------------
 
@@ -132,7 +136,7 @@ class Comparison:
                 self.found.extend(paired[0])
                 return paired[1]
         if same_type and a.arities[one] != b.arities[other]:
-            self.found.append(self.at(way, "length", node_text(a, one), node_text(b, other)))
+            self.found.append(self.at(way, "length", self.texts.of_node(a, one), self.texts.of_node(b, other)))
         pairs = zip(names, children(a, one), children(b, other), strict=False)
         return [work for name, x, y in pairs for work in self.compared((way, make, name), x, y)]
 
@@ -140,41 +144,51 @@ class Comparison:
         """What is left to do for two things in one place; nothing where they are equal. Leaves are compared at once."""
         if one < 0 and other < 0:
             texts = leaf_difference(self.a.leaves[~one], self.b.leaves[~other]) if self.leaves else None
-            return [] if texts is None else [(0, 0, 0, self.at(self.taken(step), "leaf", *texts))]
+            return [] if texts is None else [self.at(self.taken(step), "leaf", *texts)]
         if not self.leaves and one >= 0 and other >= 0 and self.numbers[0][one] == self.numbers[1][other]:
             return []
-        return [(self.taken(step), one, other, None)]
+        return [(self.taken(step), one, other)]
 
     def paired_by_key(self, way: Way, one: int, other: int) -> tuple[list[Difference], list[Work]] | None:
         """The difference in the order of keys; pairs of children with the same key, and what has no pair in its place.
 
         None where the keys do not tell the children apart.
         """
-        (make, names), (make_other, other_names) = self.a.names(one), self.b.names(other)
-        mine = table(make, names, children(self.a, one))
-        others = table(make_other, other_names, children(self.b, other))
+        first, second = table(*self.a.names(one)), table(*self.b.names(other))
+        (make, names, mine), (_, _, others) = first, second
         if len(mine) < self.a.arities[one] or len(others) < self.b.arities[other]:
             return None
-        texts = order_difference((make, mine), (make_other, others))
+        texts = order_difference(first, second)
         order = [] if texts is None else [self.at(way, "order", *texts)]
+        here, there = children(self.a, one), children(self.b, other)
+        pairs = [*map(others.get, mine)]
+        lost = [place for place, pair in enumerate(pairs) if pair is None]
+        new = [place for known, place in others.items() if known not in mine]
+        only_here = iter(self.without_pair("only_a", way, first, self.a, here, lost))
         work: list[Work] = []
-        for known, (name, child) in mine.items():
-            pair = others.get(known)
+        for place, pair in enumerate(pairs):
             if pair is None:
-                text = child_text(self.a, child)
-                work.append((0, 0, 0, self.at(self.taken((way, make, name)), "only_a", text, None)))
+                work.append(next(only_here))
             else:
-                work += self.compared((way, make, name), child, pair[1])
-        for known, (name, child) in others.items():
-            if known not in mine:
-                text = child_text(self.b, child)
-                work.append((0, 0, 0, self.at(self.taken((way, make_other, name)), "only_b", None, text)))
+                work += self.compared((way, make, names[place]), here[place], there[pair])
+        work += self.without_pair("only_b", way, second, self.b, there, new)
         return order, work
+
+    def without_pair(
+        self, kind: DifferenceKind, way: Way, named: Table, tree: FlatTree, found: list[Child], places: list[int]
+    ) -> list[Difference]:
+        """The differences of the children at these places, which the other tree has not."""
+        make, names, _ = named
+        taken = self.ways.beside_each_other(way, make, [names[place] for place in places])
+        texts: Any = [self.texts.of(tree, found[place]) for place in places]
+        sides = (texts, repeat(None)) if kind == "only_a" else (repeat(None), texts)
+        made, ways = Difference.at, self.ways
+        return [made(ways, place, kind, a, b) for place, a, b in zip(taken, *sides, strict=False)]
 
     def told_apart(self, one: Child, other: Child) -> tuple[str, str]:
         """The texts of two things that stand in one place and are of different classes."""
         a, b = self.a, self.b
-        texts = child_text(a, one), child_text(b, other)
+        texts = self.texts.of(a, one), self.texts.of(b, other)
         if one >= 0 and other >= 0:
             if texts[0] != texts[1]:
                 return texts
@@ -306,12 +320,10 @@ def same_names(names: Any, others: Any) -> bool:
     return only(str, names) and only(str, others) and tuple(names) == tuple(others)
 
 
-def table(make: Any, names: Any, found: list[Child]) -> dict[Any, tuple[Any, Child]]:
-    """The names and children of a container by what its keys are compared by."""
-    pairs = zip(names, found, strict=True)
-    if make is MappingKey and only(str, names):
-        return dict(zip(names, pairs, strict=True))
-    return {table_key(make(name)): (name, child) for name, child in pairs}
+def table(make: Any, names: Any) -> Table:
+    """The places of children by what their keys are compared by."""
+    known = names if make is MappingKey and only(str, names) else [table_key(make(name)) for name in names]
+    return make, names, dict(zip(known, range(len(known)), strict=True))
 
 
 def table_key(key: Any) -> Any:
@@ -327,15 +339,15 @@ def table_key(key: Any) -> Any:
 
 def order_difference(one: Table, other: Table) -> tuple[str, str] | None:
     """The texts of the keys that both sides have, where they come in another order."""
-    (_, mine), (_, others) = one, other
+    mine, others = one[2], other[2]
     orders = [known for known in mine if known in others], [known for known in others if known in mine]
     # The keys before the first one out of place say nothing.
     first = next((place for place, pair in enumerate(zip(*orders, strict=True)) if pair[0] != pair[1]), None)
     if first is None:
         return None
     texts = [
-        listed((key_text(make(known_by[known][0])) for known in order[first:]), len(order) - first)
-        for order, (make, known_by) in zip(orders, (one, other), strict=True)
+        listed((key_text(make(names[places[known]])) for known in order[first:]), len(order) - first)
+        for order, (make, names, places) in zip(orders, (one, other), strict=True)
     ]
     return texts[0], texts[1]
 
@@ -358,19 +370,8 @@ def ways_to(
             end = tree.first_leaves[child] + tree.num_leaves(child)
             is_run = tree.kinds[child] == LEAVES
             if is_run and leaf < end:
-                yield ways.longer(way, make(names[place + leaf - tree.first_leaves[child]])), found
+                yield ways.longer(way, make, names[place + leaf - tree.first_leaves[child]]), found
                 break
             level[3], level[4] = tree.ends[child], place + (tree.arities[child] if is_run else 1)
             if leaf < end:
-                open_nodes.append([ways.longer(way, make(names[place])), end, tree.names(child), child + 1, 0])
-
-
-# --- texts ------------------------------------------------------------------------------------------------------------
-
-
-def child_text(tree: FlatTree, child: Child) -> str:
-    return leaf_text(tree.leaves[~child]) if child < 0 else node_text(tree, child)
-
-
-def node_text(tree: FlatTree, node: int) -> str:
-    return children_text(tree.kinds[node], tree.class_of(node), tree.arities[node])
+                open_nodes.append([ways.longer(way, make, names[place]), end, tree.names(child), child + 1, 0])

@@ -28,31 +28,45 @@ DEEPEST_FOLDED = 32
 
 
 class Ways:
-    """The paths of a walk by number: each is that of a parent, and a key. Number 0 is the root.
+    """The paths of a walk by number: each is that of a parent, and what makes a key, of what. Number 0 is the root.
 
-    Two flat lists, as links from one to the next would be freed one inside the other: that takes a deep stack.
+    Flat lists, as links from one to the next would be freed one inside the other: that takes a deep stack. Keys are
+    made when somebody asks: of a hundred thousand differences few are looked at.
     """
 
-    __slots__ = ("keys", "parents")
-    keys: list[Any]
+    __slots__ = ("makers", "names", "parents")
+    names: list[Any]
+    makers: list[Any]
     parents: list[int]
 
     def __init__(self) -> None:
-        self.keys = [None]
-        self.parents = [0]
+        self.names, self.makers, self.parents = [None], [None], [0]
 
-    def longer(self, way: Way, key: Any) -> Way:
-        self.keys.append(key)
+    def longer(self, way: Way, make: Any, name: Any) -> Way:
+        self.names.append(name)
+        self.makers.append(make)
         self.parents.append(way)
-        return len(self.keys) - 1
+        return len(self.names) - 1
+
+    def beside_each_other(self, way: Way, make: Any, names: Sequence[Any]) -> range:
+        """The ways that lead on from one, each by one of these names."""
+        first = len(self.names)
+        self.names += names
+        self.makers += [make] * len(names)
+        self.parents += [way] * len(names)
+        return range(first, len(self.names))
 
     def last_keys(self, way: Way, most: int | None) -> KeyPath:
         """The keys from the root down, or as many of the last ones."""
         keys: list[Any] = []
         while way and (most is None or len(keys) < most):
-            keys.append(self.keys[way])
+            keys.append(self.makers[way](self.names[way]))
             way = self.parents[way]
         return tuple(reversed(keys))
+
+
+def as_it_is(key: Any) -> Any:
+    return key
 
 
 class Difference:
@@ -77,7 +91,7 @@ class Difference:
     def __init__(self, path: KeyPath, kind: DifferenceKind, a: str | None, b: str | None) -> None:
         self._ways, self._way = Ways(), 0
         for key in path:
-            self._way = self._ways.longer(self._way, key)
+            self._way = self._ways.longer(self._way, as_it_is, key)
         self.kind, self.a, self.b = kind, a, b
 
     @classmethod

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import is_
+
 from clika_pytree._native import (
     DataclassKey,
     FlattenedIndexKey,
@@ -132,7 +135,7 @@ class FlatTree:
 
 def only(cls: type, values: Sequence[Any]) -> bool:
     """Whether all of these values are of this very class."""
-    return set(map(id, map(type, values))) <= {id(cls)}
+    return all(map(is_, map(type, values), repeat(cls)))
 
 
 def number_in(numbers: dict[Any, int], mark: Any) -> int:

@@ -9,6 +9,7 @@ from clika_pytree.spec_builder import CUSTOM, DATACLASS, NAMEDTUPLE, NONE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import (
     LONGEST_REPR,
+    PLAIN,
     array_facts,
     class_of,
     error_text,
@@ -23,6 +24,8 @@ from .flat_tree import MAPPINGS, SEQUENCES
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from .flat_tree import FlatTree
 
 QUICK = tuple(map(id, (int, bool, str, bytes, type(None))))
 """Classes whose `==` is that of contexts and keys, once the classes are the same."""
@@ -41,6 +44,25 @@ def children_text(kind: int, cls: Any, count: int) -> str:
         return f"an empty {name}" if kind in MAPPINGS else with_article(name)
     one, several = NOUNS.get(kind, ("key", "keys"))
     return f"{with_article(name)} with {count:,} {one if count == 1 else several}"
+
+
+class Texts:
+    """What the children of trees are in words; of containers that look alike the text is made once."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Any, str] = {}
+        self.dtypes: dict[int, tuple[Any, str]] = {}
+
+    def of(self, tree: FlatTree, child: int) -> str:
+        """A container by its number, or below zero a leaf."""
+        return leaf_text(tree.leaves[~child], self.dtypes) if child < 0 else self.of_node(tree, child)
+
+    def of_node(self, tree: FlatTree, node: int) -> str:
+        kind, cls, count = tree.kinds[node], tree.class_of(node), tree.arities[node]
+        text = self.nodes.get((kind, id(cls), count))
+        if text is None:
+            text = self.nodes[kind, id(cls), count] = children_text(kind, cls, count)
+        return text
 
 
 def full_name(cls: Any) -> str:
@@ -100,7 +122,7 @@ def reason_of(error: Exception) -> str:
 
 
 def short(value: Any) -> str:
-    return leaf_text(value) if array_facts(value) is not None else value_text(value)
+    return leaf_text(value) if id(class_of(value)) in PLAIN or array_facts(value) is not None else value_text(value)
 
 
 def leaf_difference(one: Any, other: Any) -> tuple[str, str] | None:
