@@ -2,6 +2,7 @@
 
 import re
 from collections import namedtuple
+from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
@@ -285,6 +286,7 @@ def test_no_name_writes_to_the_terminal(name):
             cp.tree_summary(tree)._repr_html_(),
             repr(cp.tree_diff(tree, other, leaves=True)),
             repr(cp.tree_diff(other, tree, leaves=True)),
+            cp.tree_diff(tree, other, leaves=True)._repr_html_(),
             repr(cp.check_node(Node())),
             spec._repr_html_(),
             cp.keystr(cp.tree_flatten_with_path(tree)[0][0][0]),
@@ -315,6 +317,52 @@ def shown(spec):
     printer = Printer()
     spec._repr_pretty_(printer, False)
     return "".join(printer.texts)
+
+
+def cells(html):
+    """The texts of a table by rows, the head among them."""
+    assert html.count("<tr>") == html.count("</tr>")
+    rows = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall("<tr>(.*?)</tr>", html)]
+    return [[unescape(text) for text in row] for row in rows]
+
+
+def test_differences_are_a_table_in_a_notebook():
+    one, other = ({"<b>&": [{"w": leaf}] * 12, only: 1} for leaf, only in ((0, "old"), ("</td>", "new")))
+    html = cp.tree_diff(one, other, leaves=True)._repr_html_()
+    assert "<b>" not in html
+    assert html.count("</td>") == 3 * 4
+    assert cells(html) == [
+        ["path", "difference", "a", "b"],
+        ["['<b>&'][0…11]['w'] (12 places)", "leaf", "0", "'</td>'"],
+        ["['old']", "only in a", "1", ""],
+        ["['new']", "only in b", "", "1"],
+    ]
+    assert html.endswith("<p>14 differences</p>")
+    many = cp.tree_diff(list(range(40)), ["x"] * 40, leaves=True)
+    assert many._repr_html_().endswith("<p>… and 10 more<br>40 differences</p>")
+    assert cp.tree_diff(1, [])._repr_html_().count("the root") == 1
+    assert cp.tree_diff(1, 1)._repr_html_() == "<p>no differences</p>"
+
+
+def test_graphs_are_a_table_in_a_notebook():
+    compiled = named_function("<step>")
+    assert compiled.graphs()._repr_html_() == "<p>&lt;step&gt;: 0 graphs of at most 64, 0 hits, 0 misses</p>"
+    for options in (*EVIL[:3], "<i>", 1):
+        compiled(np.ones(2), options)
+    html = compiled.graphs()._repr_html_()
+    assert html.startswith("<p>&lt;step&gt;: 5 graphs of at most 64, 0 hits, 5 misses</p><table>")
+    assert "<i>" not in html
+    assert not HARMFUL.search(html)
+    head, *rows = cells(html)
+    assert head == ["hits", "nodes", "compiled in", "for"]
+    assert [row[3] for row in rows[:2]] == ["options: 1", "options: '<i>'"]
+
+
+def test_a_table_has_no_colors_of_its_own():
+    compiled = named_function("step")
+    compiled(np.ones(2))
+    for table in (cp.tree_diff(1, 2, leaves=True), compiled.graphs(), cp.tree_summary([1])):
+        assert not re.search("color|background|font|<style|class=", table._repr_html_())
 
 
 def test_a_notebook_keeps_no_long_text():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from clika_pytree.columns import WIDTH, filled
+from clika_pytree.notebooks import paragraph, table_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten, shorten_middle
 
@@ -52,7 +53,7 @@ class GraphRow(NamedTuple):
 
 
 class GraphTable(tuple[GraphRow, ...]):
-    """The graphs of a function, that used last first: a tuple of rows, printed as a table.
+    """The graphs of a function, that used last first: a tuple of rows, printed as a table, in a notebook too.
 
     Where there are several graphs, what is the same for all of them is left out of the print.
     """
@@ -70,10 +71,7 @@ class GraphTable(tuple[GraphRow, ...]):
         raise TypeError("a table of graphs can't be pickled: graphs belong to their process")
 
     def __repr__(self) -> str:
-        hits, misses, most, count = self.info
-        numbers = counted(hits, "hit", "hits"), counted(misses, "miss", "misses")
-        graphs = f"{counted(count, 'graph', 'graphs')} of at most {most:,}, {', '.join(numbers)}"
-        lines = filled([f"{self.function}:", graphs])
+        lines = filled([f"{self.function}:", self._counts()])
         if not self:
             return "\n".join(lines)
         cells = [COLUMNS, *(row.cells() for row in self[:MOST_ROWS])]
@@ -84,11 +82,25 @@ class GraphTable(tuple[GraphRow, ...]):
             start = "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True))
             lines.append(f"{start}  {texts[0]}".rstrip())
             lines += [" " * indent + text for text in texts[1:]]
-        if len(self) > MOST_ROWS:
-            lines.append(f"… and {len(self) - MOST_ROWS:,} more")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._rest()])
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        head = paragraph([f"{self.function}: {self._counts()}"])
+        if not self:
+            return head
+        cells = [(*row.cells(), ", ".join(texts)) for row, texts in zip(self, self.told(), strict=False)]
+        table = table_of((*COLUMNS, "for"), cells, to_the_right=COLUMNS, broken=("for",))
+        return head + table + (paragraph(rest) if (rest := self._rest()) else "")
+
+    def _counts(self) -> str:
+        hits, misses, most, count = self.info
+        numbers = counted(hits, "hit", "hits"), counted(misses, "miss", "misses")
+        return f"{counted(count, 'graph', 'graphs')} of at most {most:,}, {', '.join(numbers)}"
+
+    def _rest(self) -> list[str]:
+        return [f"… and {len(self) - MOST_ROWS:,} more"] if len(self) > MOST_ROWS else []
 
     def told(self) -> list[list[str]]:
         """What each graph is for, without what is the same for all of several graphs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from clika_pytree.columns import WIDTH, columns, cut_apart, cut_middle, filled, one_line
+from clika_pytree.notebooks import paragraph, table_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import cut_path, key_text, path_text
 
@@ -129,7 +130,7 @@ class Difference:
     def lines(self, path: str, places: int = 1) -> list[str]:
         """One line, where a terminal has room for it; else the place, and below it what each side has."""
         room = WIDTH - len(INDENT)
-        where, end = path or "the root", f" ({places:,} places):" if places > 1 else ":"
+        where, end = path or "the root", f"{in_places(places)}:"
         line = one_line(f"{where}{end} {self.what()}")
         if columns(line) <= room:
             return [line]
@@ -166,7 +167,7 @@ class TreeDiff(tuple[Difference, ...]):
 
     In print, the same difference in siblings that are told apart by a number, such as the layers of a model, is one
     line: `['layers'][0…11]['w']`. Where a line would be longer than 80 characters, what each side has stands below
-    the place; of what is still longer the middle is left out.
+    the place; of what is still longer the middle is left out. In a notebook it is a table.
     """
 
     __slots__ = ()
@@ -174,19 +175,47 @@ class TreeDiff(tuple[Difference, ...]):
     def __repr__(self) -> str:
         if not self:
             return "no differences"
-        lines, told = [f"{len(self):,} difference{'s' if len(self) > 1 else ''}:"], 0
-        for texts, count in islice(folded_lines(self[:MOST_FOLDED]), MOST_SHOWN):
-            lines += [f"{INDENT}{text}" for text in texts]
-            told += count
-        if told < len(self):
-            lines.append(f"{INDENT}… and {len(self) - told:,} more")
-        return "\n".join(lines)
+        rows = self._rows()
+        lines = [f"{self._count()}:"]
+        lines += [f"{INDENT}{text}" for difference, path, places in rows for text in difference.lines(path, places)]
+        return "\n".join([*lines, *(INDENT + text for text in self._rest(rows))])
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        if not self:
+            return paragraph(["no differences"])
+        rows = self._rows()
+        cells = [
+            (
+                (path or "the root") + in_places(places),
+                difference.kind.replace("_", " in "),
+                difference.a or "",
+                difference.b or "",
+            )
+            for difference, path, places in rows
+        ]
+        table = table_of(("path", "difference", "a", "b"), cells, to_the_right=(), broken=("path", "a", "b"))
+        return table + paragraph([*self._rest(rows), self._count()])
 
-def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[list[str], int]]:
-    """What to print, each with how many differences it stands for."""
+    def _rows(self) -> list[tuple[Difference, str, int]]:
+        return [*islice(folded_rows(self[:MOST_FOLDED]), MOST_SHOWN)]
+
+    def _count(self) -> str:
+        return f"{len(self):,} difference{'s' if len(self) > 1 else ''}"
+
+    def _rest(self, rows: list[tuple[Difference, str, int]]) -> list[str]:
+        """How many differences there are beside these."""
+        rest = len(self) - sum(places for _, _, places in rows)
+        return [f"… and {rest:,} more"] if rest else []
+
+
+def in_places(places: int) -> str:
+    return f" ({places:,} places)" if places > 1 else ""
+
+
+def folded_rows(differences: Sequence[Difference]) -> Iterator[tuple[Difference, str, int]]:
+    """What to print: a difference, the path or a pattern of paths, and how many places that stands for."""
     import re
     from collections import defaultdict
 
@@ -203,10 +232,10 @@ def folded_lines(differences: Sequence[Difference]) -> Iterator[tuple[list[str],
         row = rows[mark]
         pattern = folded(row) if row else None
         if pattern is not None:
-            yield difference.lines(cut_path(pattern.split(chr(0))), len(row)), len(row)
+            yield difference, cut_path(pattern.split(chr(0))), len(row)
             rows[mark] = []  # said for all of them
         elif row:
-            yield difference.lines(path_text(difference.path)), 1
+            yield difference, path_text(difference.path), 1
 
 
 def folded(row: Sequence[Sequence[str]]) -> str | None:

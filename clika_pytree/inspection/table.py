@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clika_pytree.columns import WIDTH, columns, cut_middle, filled, to_the_left, to_the_right
+from clika_pytree.notebooks import paragraph, table_of
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import shorten
 
@@ -150,24 +151,11 @@ class TreeSummary:
         return found
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        def line(texts: Sequence[str], tag: str) -> str:
-            sides = ("right" if name in TO_THE_RIGHT else "left" for name in COLUMNS)
-            # Only paths are broken, wherever there is no more room.
-            breaks = ("overflow-wrap:anywhere" if name == "path" else "white-space:nowrap" for name in COLUMNS)
-            cells = (
-                f'<{tag} style="text-align:{side};{way}">{escape(text)}</{tag}>'
-                for text, side, way in zip(texts, sides, breaks, strict=False)
-            )
-            return f"<tr>{''.join(cells)}</tr>"
-
-        foot = f"<p>{'<br>'.join(map(escape, self._totals()))}</p>"
+        foot = paragraph(self._totals())
         if not self.rows:
             return foot
         head, *rows = self._cells()
-        body = "".join(line(row, "td") for row in rows)
-        return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>{foot}"
+        return table_of(head, rows, to_the_right=TO_THE_RIGHT, broken=("path",)) + foot
 
 
 class Totals:
