@@ -23,8 +23,10 @@ def results_of(fn: Callable[..., Any], spec: TreeSpec, columns: Iterable[Iterabl
     """What a function gives for the leaves of trees, an exception with a note that names the place."""
     results: list[Any] = []
     try:
-        for leaves in zip(*columns, strict=True):
-            results.append(fn(*leaves))  # noqa: PERF401  (how many there are says where it was raised)
+        # What was called so far stays in the list: how many there are says where an exception was raised.
+        results.extend(map(fn, *columns))
+        if len(results) < spec.num_leaves:
+            raise RuntimeError("the mapped function raised StopIteration")
     except Exception as error:
         path = keystr(spec.key_paths()[len(results)])
         add_note(error, f"clika_pytree: raised by the mapped function {place(path)}")

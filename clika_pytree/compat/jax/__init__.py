@@ -90,6 +90,8 @@ __all__ = [
 ]
 
 MISSING: Any = object()
+# One block for all calls, of all threads.
+SORTED = dict_insertion_ordered(False)
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
@@ -99,7 +101,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree and its structure."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         return clika_pytree.tree_flatten(tree, is_leaf, none_is_leaf=False)
 
 
@@ -110,19 +112,19 @@ def tree_unflatten(treedef: TreeSpec, leaves: Iterable[Any]) -> Any:
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         return clika_pytree.tree_leaves(tree, is_leaf, none_is_leaf=False)
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
     """The structure of a tree."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         return clika_pytree.tree_structure(tree, is_leaf, none_is_leaf=False)
 
 
 def columns(tree: Any, rest: tuple[Any, ...], is_leaf: IsLeaf) -> tuple[TreeSpec, list[list[Any]]]:
     """The structure of the first tree, and of each tree what stands at its leaves."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         leaves, treedef = clika_pytree.tree_flatten(tree, is_leaf, none_is_leaf=False)
         return treedef, [leaves, *map(treedef.flatten_up_to, rest)]
 
@@ -141,7 +143,7 @@ def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Is
 
 def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """The leaves of a tree, each with its key path, and the structure."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         return clika_pytree.tree_flatten_with_path(tree, is_leaf, none_is_leaf=False)
 
 
@@ -180,13 +182,13 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree that ends earlier, its leaves repeated to the leaves of the other."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         return clika_pytree.tree_broadcast_prefix(prefix_tree, full_tree, is_leaf, none_is_leaf=False)
 
 
 def tree_transpose(outer_treedef: TreeSpec, inner_treedef: TreeSpec | None, pytree_to_transpose: Any) -> Any:
     """A tree of trees turned inside out; without an inner structure, it is that of the first tree inside."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         if inner_treedef is None:
             inner_treedef = tree_structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
         return clika_pytree.tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose)
@@ -199,7 +201,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
 def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
     """The children of a container, and its context."""
-    with dict_insertion_ordered(False):
+    with SORTED:
         children, treedef = clika_pytree.tree_flatten_one_level(tree, none_is_leaf=False)
     return children, treedef.context
 

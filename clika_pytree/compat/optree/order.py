@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 GLOBAL = ""
 # The namespaces in which dicts flatten in insertion order.
 UNSORTED: ContextVar[frozenset[str]] = ContextVar("UNSORTED", default=frozenset())
+# One block of each kind for all calls, of all threads.
+SORTED, INSERTED = clika_pytree.dict_insertion_ordered(False), clika_pytree.dict_insertion_ordered(True)
 
 
 def in_insertion_order(namespace: str) -> bool:
     """How dicts flatten in a namespace."""
-    return not UNSORTED.get().isdisjoint((GLOBAL, namespace))
+    unsorted = UNSORTED.get()
+    return bool(unsorted) and not unsorted.isdisjoint((GLOBAL, namespace))
 
 
 @contextmanager
@@ -34,4 +37,4 @@ def dict_insertion_ordered(mode: bool, /, *, namespace: str) -> Generator[None, 
 
 def as_in(namespace: str) -> clika_pytree.dict_insertion_ordered:
     """The block in which a tree is read."""
-    return clika_pytree.dict_insertion_ordered(in_insertion_order(namespace))
+    return INSERTED if in_insertion_order(namespace) else SORTED

@@ -4,6 +4,7 @@
 //! `CPython`, though the same from 3.11 on; it is used only where [`check_layout`] has seen, when the module was loaded,
 //! that it is what we take it for.
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::ffi;
@@ -144,6 +145,27 @@ impl DictTable {
         self.first_value().wrapping_add(self.entries * self.words)
     }
 
+    /// The entries, keys and values, without the removed ones.
+    #[inline]
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (Raw, Raw)> {
+        let (first, words) = (self.first_key, self.words);
+        (0..self.entries).filter_map(move |entry| {
+            // SAFETY: every entry lies in the table, which the maker of this promised to leave alone. The key of an entry
+            // with a value is never null.
+            unsafe {
+                let key = first.add(entry * words);
+                (*key.add(1)).map(|value| ((*key).unwrap_unchecked(), value))
+            }
+        })
+    }
+
+    /// Whether the keys are strs in sorted order.
+    #[inline]
+    pub(crate) fn is_sorted(&self) -> bool {
+        self.used == 0
+            || self.texts && self.pairs().is_sorted_by(|left, right| super::compare_texts(left.0, right.0).is_lt())
+    }
+
     /// Adds a reference to every key, in order, where room for them was reserved, and shows each to `seen`.
     #[inline]
     pub(crate) fn push_keys(&self, target: &mut RefVec, seen: impl FnMut(Raw)) {
@@ -207,11 +229,12 @@ pub(crate) fn dict_layout_is_known() -> bool {
 }
 
 /// A dict with the keys of `template` and the references from `start` on as values; nothing, and `values` as it was, where
-/// the copy can't be written in place.
+/// the copy can't be written in place. `order` gives the place of the value of each key of the template.
 pub(crate) fn copy_with_values<'py>(
     template: &Bound<'py, PyDict>,
     values: &mut RefVec,
     start: usize,
+    order: Option<&[u32]>,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let py = template.py();
     let count = values.len() - start;
@@ -225,12 +248,22 @@ pub(crate) fn copy_with_values<'py>(
         }
         let mut place = table.first_value().cast_mut();
         let mut is_collected = false;
-        for value in values.take_from(start) {
+        let mut set_next = |value: Option<Raw>| {
             is_collected |= value.is_some_and(super::is_collected);
             if let Some(before) = std::mem::replace(&mut *place, value) {
                 ffi::Py_DECREF(before.as_ptr());
             }
             place = place.wrapping_add(table.words);
+        };
+        if let Some(order) = order {
+            for at in order.iter().take(count) {
+                // A place that was named before has no value any more.
+                let value = values.take(py, start + *at as usize).unwrap_or_else(|| py.None().into_bound(py));
+                set_next(Some(super::raw(&ManuallyDrop::new(value))));
+            }
+            values.truncate(py, start);
+        } else {
+            values.take_from(start).for_each(set_next);
         }
         // A copy of what holds nothing for the collector is not shown to it.
         if is_collected && ffi::PyObject_GC_IsTracked(copy.as_ptr()) == 0 {

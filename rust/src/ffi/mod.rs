@@ -11,6 +11,7 @@
 mod address;
 mod attributes;
 mod cell;
+mod context_var;
 mod dict_table;
 mod exchange;
 mod fields;
@@ -29,6 +30,7 @@ mod refs;
 pub(crate) use address::AddressHash;
 pub(crate) use attributes::{generic_attribute, instance_dict, is_method, slot_names};
 pub(crate) use cell::GilCell;
+pub(crate) use context_var::ContextVar;
 pub(crate) use dict_table::{DictTable, check_layout, copy_with_values, dict_layout_is_known};
 pub(crate) use exchange::{Elements, Exchange};
 pub(crate) use fields::{FieldPlaces, check_fields};

@@ -213,8 +213,18 @@ pub(crate) fn are_equal_texts(left: Raw, right: Raw) -> bool {
 /// The order of two exact strs; comparing them runs no Python code.
 #[inline]
 pub(crate) fn compare_texts(left: Raw, right: Raw) -> std::cmp::Ordering {
-    // SAFETY: both are live exact strs. Only one of a kind that CPython 3.12 has no more can fail, for want of memory.
+    const ONE_BYTE: std::ffi::c_uint = 1;
+    // SAFETY: both are live exact strs. Where both say that their characters are of one byte, as many bytes of each are
+    // readable as it is long. Only one of a kind that CPython 3.12 has no more can fail, for want of memory.
     unsafe {
+        let is_short = |text: Raw| ffi::PyUnicode_KIND(text.as_ptr()) == ONE_BYTE;
+        if is_short(left) && is_short(right) {
+            let bytes_of = |text: Raw| {
+                let length = ffi::PyUnicode_GET_LENGTH(text.as_ptr()).cast_unsigned();
+                std::slice::from_raw_parts(ffi::PyUnicode_DATA(text.as_ptr()).cast::<u8>(), length)
+            };
+            return bytes_of(left).cmp(bytes_of(right));
+        }
         let order = ffi::PyUnicode_Compare(left.as_ptr(), right.as_ptr());
         if order == -1 && !ffi::PyErr_Occurred().is_null() {
             ffi::PyErr_Clear();

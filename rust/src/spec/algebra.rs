@@ -3,10 +3,10 @@
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
-use super::{Graph, Order};
+use super::{Graph, Orders};
 use crate::errors::{Family, error};
 use crate::ffi::RefVec;
-use crate::limits::{Grow, Interrupts, gathered};
+use crate::limits::{Interrupts, gathered};
 use crate::structure::{Cursor, Kind, Node, ShapeBuilder, ShapeError, Step};
 
 impl Graph {
@@ -15,7 +15,7 @@ impl Graph {
         let mut shape = ShapeBuilder::default();
         shape.leaves(1).map_err(shape_error)?;
         let nodes = shape.finish().map_err(shape_error)?;
-        Self::new(py, nodes, RefVec::default().drain_to_slots()?, Box::default(), none_is_leaf)
+        Self::new(py, nodes, RefVec::default().drain_to_slots()?, Orders::default(), none_is_leaf)
     }
 
     /// The structure that begins at a node; of a run, one leaf.
@@ -31,9 +31,9 @@ impl Graph {
         let nodes = gathered(self.nodes[index..end].iter().map(rebase))?.into_boxed_slice();
         let mut slots = RefVec::default();
         self.copy_slots(&mut slots, first_slot as usize..end_slot)?;
-        let mut orders = Vec::new();
-        self.copy_orders(&mut orders, index..end, 0)?;
-        Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf)
+        let mut orders = Orders::default();
+        orders.add_from(&self.orders, index..end, 0)?;
+        Self::new(py, nodes, slots.drain_to_slots()?, orders, self.none_is_leaf)
     }
 
     /// This structure with `inner` in the place of every leaf.
@@ -41,12 +41,12 @@ impl Graph {
         self.check_same_mode(py, inner, "compose")?;
         let mut shape = ShapeBuilder::default();
         let mut slots = RefVec::default();
-        let mut orders = Vec::new();
+        let mut orders = Orders::default();
         let mut interrupts = Interrupts::new();
         for (index, node) in self.nodes.iter().enumerate() {
             interrupts.after(py, 1 + node.slot_range().len())?;
             if !node.is_leaves() {
-                self.copy_orders(&mut orders, index..index + 1, shape.len())?;
+                orders.add_from(&self.orders, index..index + 1, shape.len())?;
                 shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
                 self.copy_slots(&mut slots, node.slot_range())?;
             } else if inner.is_leaf() {
@@ -54,14 +54,14 @@ impl Graph {
             } else {
                 for _ in 0..node.arity {
                     interrupts.after(py, inner.nodes.len() + inner.slots.raw().len())?;
-                    inner.copy_orders(&mut orders, 0..inner.nodes.len(), shape.len())?;
+                    orders.add_from(&inner.orders, 0..inner.nodes.len(), shape.len())?;
                     inner.replay(&mut shape).map_err(shape_error)?;
                     inner.copy_slots(&mut slots, 0..inner.slots.raw().len())?;
                 }
             }
         }
         let nodes = shape.finish().map_err(shape_error)?;
-        Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf)
+        Self::new(py, nodes, slots.drain_to_slots()?, orders, self.none_is_leaf)
     }
 
     /// Whether `other` has this structure at its top: wherever this one has a leaf, `other` may have anything.
@@ -133,24 +133,6 @@ impl Graph {
                 Some(value) => target.push_new(*value)?,
                 None => target.push_gap()?,
             }
-        }
-        Ok(())
-    }
-
-    /// Adds the original key orders of a range of nodes, as they stand `length` nodes into another structure.
-    pub(super) fn copy_orders(
-        &self,
-        target: &mut Vec<Order>,
-        nodes: std::ops::Range<usize>,
-        length: usize,
-    ) -> PyResult<()> {
-        let first = self.orders.partition_point(|order| (order.node as usize) < nodes.start);
-        let past = self.orders.partition_point(|order| (order.node as usize) < nodes.end);
-        for order in &self.orders[first..past] {
-            // The sum fits: the builder checks every index.
-            let node = u32::try_from(order.node as usize - nodes.start + length).unwrap_or(u32::MAX);
-            let sorted_places = gathered(order.sorted_places.iter().copied())?.into_boxed_slice();
-            target.grow(Order { node, sorted_places })?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
 use super::object::find_living;
-use super::{Graph, Order, Structure, mix_slot, shape_hash};
+use super::{Graph, Orders, Structure, mix_slot, shape_hash};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw, RefVec};
 use crate::limits::exactly;
@@ -17,7 +17,7 @@ use crate::values::{self, text_hash};
 pub(crate) struct Draft {
     pub(crate) nodes: Vec<Node>,
     pub(crate) slots: RefVec,
-    pub(crate) orders: Vec<Order>,
+    pub(crate) orders: Orders,
     /// Leaves that came since the last container was opened or closed.
     run: usize,
     num_leaves: usize,
@@ -32,7 +32,7 @@ impl Default for Draft {
         Self {
             nodes: Vec::new(),
             slots: RefVec::default(),
-            orders: Vec::new(),
+            orders: Orders::default(),
             run: 0,
             num_leaves: 0,
             mixer: Mixer::new(0),
@@ -144,6 +144,24 @@ impl Draft {
         self.mixer = mixer;
         self.has_open_values |= has_open_values;
         self.is_plain &= is_plain;
+        Ok(())
+    }
+
+    /// Opens a dict whose keys are strs, by sorted key. `places` writes, for each key in the order of the dict, its place
+    /// among these.
+    #[inline]
+    pub(crate) fn open_sorted_dict(
+        &mut self,
+        keys: &[Option<Raw>],
+        places: impl FnOnce(&mut [u32]),
+    ) -> Result<(), NoRoom> {
+        self.make_room(keys.len(), keys.len())?;
+        self.end_run_within();
+        self.push_within(Kind::Dict, keys.len());
+        let Self { slots, mixer, .. } = self;
+        slots.extend_within(keys.len(), keys.iter().flatten().copied(), |key| mixer.add(text_hash(key)));
+        let node = self.last_node();
+        places(self.orders.add(node, keys.len()).map_err(|_| NoRoom::NoMemory)?);
         Ok(())
     }
 
@@ -259,9 +277,7 @@ impl Draft {
     pub(crate) fn drop_from(&mut self, py: Python<'_>, index: u32) {
         let slots_at = self.nodes[index as usize].slots_at as usize;
         self.nodes.truncate(index as usize);
-        while self.orders.last().is_some_and(|order| order.node >= index) {
-            self.orders.pop();
-        }
+        self.orders.drop_from(index);
         self.slots.truncate(py, slots_at);
     }
 
@@ -269,18 +285,18 @@ impl Draft {
     pub(crate) fn finish<'py>(&mut self, py: Python<'py>, none_is_leaf: bool) -> PyResult<Structure<'py>> {
         self.end_run()?;
         let hash = shape_hash(self.mixer, none_is_leaf);
-        let is_plain = self.is_plain && self.orders.is_empty();
-        if is_plain && let Some(spec) = find_living(py, hash, none_is_leaf, &self.nodes, self.slots.raw()) {
-            return Ok(Structure::Known(spec));
+        if self.is_plain {
+            let (nodes, slots) = (&*self.nodes, self.slots.raw());
+            if let Some(spec) = find_living(py, hash, none_is_leaf, nodes, slots, &self.orders) {
+                return Ok(Structure::Known(spec));
+            }
         }
         let slots = self.slots.drain_to_slots()?;
         let nodes = exactly(&self.nodes)?;
-        let mut orders = std::mem::take(&mut self.orders);
-        orders.sort_by_key(|order| order.node);
-        let orders = orders.into_boxed_slice();
+        let orders = self.orders.take_exactly()?;
         let mut graph =
             Graph::with_hash(nodes, slots, orders, self.num_leaves, none_is_leaf, hash, self.has_open_values);
-        graph.is_plain = is_plain;
+        graph.is_plain = self.is_plain;
         Ok(Structure::New(graph))
     }
 }

@@ -10,6 +10,7 @@ mod equal;
 mod fingerprint;
 mod html;
 mod object;
+mod orders;
 mod paths;
 mod pickle;
 mod repr;
@@ -27,6 +28,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 pub(crate) use draft::{Draft, NoRoom};
 pub(crate) use entries::{Names, Place, entry_of, key_path, key_text, node_name};
 pub(crate) use object::{Structure, TreeSpec};
+pub(crate) use orders::Orders;
 pub(crate) use paths::KeyPaths;
 pub(crate) use rewrite::{Where, wrong_result};
 pub(crate) use templates::Templates;
@@ -38,21 +40,13 @@ use crate::registry::{Manner, Registration, builtins};
 use crate::structure::{Kind, Mixer, Node};
 use crate::values::quick_hash;
 
-/// The order in which a dict had its keys, where its leaves were taken in sorted order: for the i-th key of the dict
-/// the place of that key among the sorted ones. Only rebuilding looks at it.
-#[derive(Clone, Debug)]
-pub(crate) struct Order {
-    pub(crate) node: u32,
-    pub(crate) sorted_places: Box<[u32]>,
-}
-
 /// The structure of one tree.
 pub(crate) struct Graph {
     /// The first to be dropped.
     entry: Entry,
     pub(crate) nodes: Box<[Node]>,
     pub(crate) slots: Slots,
-    pub(crate) orders: Box<[Order]>,
+    pub(crate) orders: Orders,
     pub(crate) num_leaves: usize,
     pub(crate) none_is_leaf: bool,
     /// Covers kinds, arities, classes, and the values that hash without Python code.
@@ -126,7 +120,7 @@ impl Graph {
         py: Python<'_>,
         nodes: Box<[Node]>,
         slots: Slots,
-        orders: Box<[Order]>,
+        orders: Orders,
         none_is_leaf: bool,
     ) -> PyResult<Self> {
         let mut interrupts = Interrupts::new();
@@ -149,7 +143,7 @@ impl Graph {
     fn with_hash(
         nodes: Box<[Node]>,
         slots: Slots,
-        orders: Box<[Order]>,
+        orders: Orders,
         num_leaves: usize,
         none_is_leaf: bool,
         shape_hash: u64,
@@ -180,10 +174,9 @@ impl Graph {
 
     /// The bytes of its arrays; the objects in its slots belong to others.
     pub(crate) fn size_of_arrays(&self) -> usize {
-        let orders = self.orders.iter().map(|order| size_of_val(&*order.sorted_places)).sum::<usize>();
         let made =
             self.made.get().map_or(0, |made| size_of::<Made>() + made.templates.get().map_or(0, Templates::size));
-        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + size_of_val(&*self.orders) + orders + made
+        size_of_val(&*self.nodes) + size_of_val(self.slots.raw()) + self.orders.size() + made
     }
 
     /// Containers and leaves.
@@ -241,11 +234,7 @@ impl Graph {
 
     /// The original key order of a node that was flattened in sorted order.
     pub(crate) fn order_of(&self, node: usize) -> Option<&[u32]> {
-        if self.orders.is_empty() {
-            return None;
-        }
-        let found = self.orders.binary_search_by_key(&node, |order| order.node as usize).ok()?;
-        Some(&self.orders[found].sorted_places)
+        self.orders.of(node)
     }
 
     /// Where each child of a container begins: its node, and its place in a run of leaves.

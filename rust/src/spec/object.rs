@@ -9,7 +9,7 @@ use pyo3::ffi::hashfunc;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::Graph;
+use super::{Graph, Orders};
 use crate::ffi::{self, Entry, Findable, KnownHash, Living, Raw};
 use crate::structure::Node;
 
@@ -87,10 +87,11 @@ impl TreeSpec {
     /// memory once, and comparing the two compares pointers.
     pub(crate) fn of_loaded(py: Python<'_>, mut graph: Graph) -> PyResult<Bound<'_, Self>> {
         let is_tracked = |slot: &Option<Raw>| slot.is_some_and(ffi::may_be_tracked);
-        if !graph.orders.is_empty() || graph.slots.raw().iter().any(is_tracked) {
+        if graph.slots.raw().iter().any(is_tracked) {
             return Bound::new(py, Self(graph));
         }
-        let living = find_living(py, graph.shape_hash, graph.none_is_leaf, &graph.nodes, graph.slots.raw());
+        let (nodes, slots) = (&*graph.nodes, graph.slots.raw());
+        let living = find_living(py, graph.shape_hash, graph.none_is_leaf, nodes, slots, &graph.orders);
         if let Some(living) = living {
             graph.slots = living.get().0.slots.shared(py)?;
             return Bound::new(py, Self(graph));
@@ -108,11 +109,13 @@ pub(super) fn find_living<'py>(
     none_is_leaf: bool,
     nodes: &[Node],
     slots: &[Option<Raw>],
+    orders: &Orders,
 ) -> Option<Bound<'py, TreeSpec>> {
     let spec = LIVING.find(py, hash)?;
     let graph = &spec.get().0;
     let is_same = graph.none_is_leaf == none_is_leaf
         && ffi::are_same(&graph.nodes, nodes)
+        && graph.orders == *orders
         && is_same_payload(py, graph.slots.raw(), slots);
     is_same.then_some(spec)
 }

@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyTuple, PyType};
 
 use super::algebra::shape_error;
-use super::{Graph, Order};
+use super::{Graph, Orders};
 use crate::errors::{Family, error, no_memory, quote};
 use crate::ffi::{RefVec, int_of, interned, list_from, new_dict, tuple_from, tuple_of, tuple_of_all};
-use crate::limits::{Grow, Interrupts, all_of, gathered};
+use crate::limits::{Interrupts, all_of, gathered};
 use crate::registry::{Manner, Registration};
 use crate::structure::{Kind, Node, ShapeBuilder, ShapeError};
 use crate::values;
@@ -83,13 +83,13 @@ impl Graph {
     fn order_lists<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let mut interrupts = Interrupts::new();
         let mut orders = RefVec::default();
-        for order in &self.orders {
+        for (node, sorted_places) in self.orders.iter() {
             let mut places = RefVec::default();
-            for place in &order.sorted_places {
+            for place in sorted_places {
                 interrupts.after(py, 1)?;
                 places.push(int_of(py, *place as usize)?)?;
             }
-            let pair = [int_of(py, order.node as usize)?, list_from(py, &mut places, 0)?.into_any()];
+            let pair = [int_of(py, node as usize)?, list_from(py, &mut places, 0)?.into_any()];
             orders.push(tuple_of_all(py, &pair)?.into_any())?;
         }
         list_from(py, &mut orders, 0)
@@ -180,10 +180,11 @@ fn read_nodes(py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<(Kind, u32)>> {
     Ok(nodes)
 }
 
-fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Box<[Order]>> {
-    let mut read: Vec<Order> = Vec::new();
+fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Orders> {
+    let mut read = Orders::default();
+    let mut last = None;
     for (node, sorted_places) in orders {
-        let is_next = read.last().is_none_or(|last| last.node < node);
+        let is_next = last.replace(node).is_none_or(|last| last < node);
         let mut places = gathered(sorted_places.iter().copied())?;
         places.sort_unstable();
         let fits = nodes.get(node as usize).is_some_and(|owner| {
@@ -192,9 +193,9 @@ fn read_orders(nodes: &[Node], orders: Vec<(u32, Vec<u32>)>) -> PyResult<Box<[Or
         if !is_next || !fits {
             return Err(damaged_at(node as usize, "a key order that does not belong to a dict"));
         }
-        read.grow(Order { node, sorted_places: sorted_places.into_boxed_slice() })?;
+        read.add(node, sorted_places.len())?.copy_from_slice(&sorted_places);
     }
-    Ok(read.into_boxed_slice())
+    Ok(read)
 }
 
 /// Takes the slots of one node after another, checking that they are what its kind needs.

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::Graph;
 use super::algebra::shape_error;
+use super::{Graph, Orders};
 use crate::errors::{Family, KeyPath, counted, error, left_out, quote};
 use crate::ffi::{RefVec, tuple_from};
 use crate::limits::{CALL, Grow, Interrupts, Nested};
@@ -24,10 +24,10 @@ impl Graph {
         }
         let mut slots = RefVec::default();
         self.copy_slots(&mut slots, node.slot_range())?;
-        let mut orders = Vec::new();
-        self.copy_orders(&mut orders, index..index + 1, 0)?;
+        let mut orders = Orders::default();
+        orders.add_from(&self.orders, index..index + 1, 0)?;
         let nodes = shape.finish().map_err(shape_error)?;
-        Self::new(py, nodes, slots.drain_to_slots()?, orders.into_boxed_slice(), self.none_is_leaf)
+        Self::new(py, nodes, slots.drain_to_slots()?, orders, self.none_is_leaf)
     }
 
     /// The structure in which two structures agree: where one has a leaf, the other's subtree.
@@ -176,7 +176,7 @@ impl Graph {
 struct Made {
     shape: ShapeBuilder,
     slots: RefVec,
-    orders: Vec<super::Order>,
+    orders: Orders,
     interrupts: Interrupts,
 }
 
@@ -196,7 +196,7 @@ impl Made {
         let length = self.shape.len();
         self.shape.container(node.kind, node.arity, node.mutable_context).map_err(shape_error)?;
         graph.copy_slots(&mut self.slots, node.slot_range())?;
-        graph.copy_orders(&mut self.orders, index..index + 1, length)
+        self.orders.add_from(&graph.orders, index..index + 1, length)
     }
 
     /// A container with all that is below it.
@@ -215,7 +215,7 @@ impl Made {
     fn finish(mut self, py: Python<'_>, none_is_leaf: bool) -> PyResult<Graph> {
         let slots = self.slots.drain_to_slots()?;
         let nodes = self.shape.finish().map_err(shape_error)?;
-        Graph::new(py, nodes, slots, self.orders.into_boxed_slice(), none_is_leaf)
+        Graph::new(py, nodes, slots, self.orders, none_is_leaf)
     }
 }
 

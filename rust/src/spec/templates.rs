@@ -19,6 +19,9 @@ use crate::structure::Kind;
 /// Setting a key takes some steps' time.
 const PER_KEY: usize = 4;
 
+/// The keys of a dict, and the places in which it had them where they are sorted.
+type Keys<'a> = (&'a [Option<Raw>], Option<&'a [u32]>);
+
 /// For each node a dict of its keys, where it is a dict whose keys are exact strs.
 pub(crate) struct Templates(Box<[Option<Py<PyDict>>]>);
 
@@ -54,29 +57,31 @@ impl Graph {
     }
 
     fn make_templates(&self, py: Python<'_>) -> PyResult<Templates> {
-        let mut by_keys: HashMap<&[Option<Raw>], Py<PyDict>> = HashMap::new();
+        let mut by_keys: HashMap<Keys<'_>, Py<PyDict>> = HashMap::new();
         let mut templates = Vec::new();
         let mut interrupts = Interrupts::new();
         for (index, node) in self.nodes.iter().enumerate() {
             interrupts.after(py, node.arity as usize + 1)?;
             let keys = &self.slots.raw()[node.slot_range()];
             let is_text = |key: &Option<Raw>| key.is_some_and(|key| ffi::type_address(key) == ffi::str_address());
-            if node.kind != Kind::Dict || keys.is_empty() || !keys.iter().all(is_text) || self.order_of(index).is_some()
-            {
+            if node.kind != Kind::Dict || keys.is_empty() || !keys.iter().all(is_text) {
                 templates.grow(None)?;
                 continue;
             }
-            if let Some(known) = by_keys.get(keys) {
+            let order = self.order_of(index);
+            if let Some(known) = by_keys.get(&(keys, order)) {
                 templates.grow(Some(known.clone_ref(py)))?;
                 continue;
             }
             let template = ffi::new_dict(py, keys.len())?;
-            for key in self.slots_of(node) {
+            let slots = self.slots_of(node);
+            for number in 0..keys.len() {
                 interrupts.after(py, PER_KEY)?;
-                template.set_item(key, py.None())?;
+                let place = order.map_or(number, |order| order[number] as usize);
+                template.set_item(&slots[place], py.None())?;
             }
             by_keys.try_reserve(1).map_err(no_memory)?;
-            by_keys.insert(keys, template.clone().unbind());
+            by_keys.insert((keys, order), template.clone().unbind());
             templates.grow(Some(template.unbind()))?;
         }
         Ok(Templates(templates.into_boxed_slice()))

@@ -30,7 +30,7 @@ pub(super) fn assemble(
 ) -> PyResult<()> {
     let base = stack.len() - node.arity as usize;
     if let Some(template) = template
-        && let Some(copy) = ffi::copy_with_values(template.bind(py), stack, base)?
+        && let Some(copy) = ffi::copy_with_values(template.bind(py), stack, base, order)?
     {
         return stack.push(copy.into_any());
     }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use super::agenda::Agenda;
 use super::walker::Frame;
-use crate::ffi::Raw;
+use crate::ffi::{self, DictTable, Raw};
 use crate::registry::Registration;
 use crate::structure::Kind;
 
@@ -28,7 +28,7 @@ pub(super) struct Cursor {
     /// How many words lie between one child and the next.
     pub(super) words: u8,
     pub(super) kind: Kind,
-    /// How many of the gathered fields are its children.
+    /// How much of what was gathered belongs to it.
     pub(super) gathered: u16,
 }
 
@@ -37,12 +37,34 @@ unsafe impl Send for Cursor {}
 // SAFETY: as above.
 unsafe impl Sync for Cursor {}
 
-/// The fields of the dataclasses that cursors stand on, the innermost last: borrowed, as their places are.
+/// The children that cursors stand on where they don't lie in the container as they are read: the fields of dataclasses,
+/// and the values of dicts by sorted key, with the keys. The innermost come last; all are borrowed.
 ///
 /// It never grows, since cursors point into it.
 #[derive(Default)]
 pub(super) struct Gathered {
     fields: Vec<Option<Raw>>,
+    /// The entries of a dict while they are sorted.
+    entries: Vec<Entry>,
+}
+
+/// A key, its value, and its place in the dict.
+type Entry = (Raw, Raw, u32);
+
+/// The entries of a dict by sorted key.
+pub(super) struct ByKey<'a> {
+    pub(super) values: &'a [Option<Raw>],
+    pub(super) keys: &'a [Option<Raw>],
+    entries: &'a [Entry],
+}
+
+impl ByKey<'_> {
+    /// Writes, for each key in the order of the dict, its place among the sorted ones.
+    pub(super) fn write_places(&self, places: &mut [u32]) {
+        for (place, (_, _, original)) in (0..).zip(self.entries) {
+            places[*original as usize] = place;
+        }
+    }
 }
 
 // SAFETY: the pointers are only followed with the GIL held, and there are none between two steps of a walk.
@@ -53,7 +75,7 @@ unsafe impl Sync for Gathered {}
 /// The children of an instance, and its meta fields.
 type Fields<'a> = (&'a [Option<Raw>], &'a [Option<Raw>]);
 
-/// How many fields there is room for; what is wider or deeper is read field by field.
+/// How many there is room for; what is wider or deeper is read child by child.
 const MOST_FIELDS: usize = 1024;
 
 impl Gathered {
@@ -66,6 +88,56 @@ impl Gathered {
         let before = self.fields.len();
         let children = record.read_fields(py, object, &mut self.fields)?;
         Some(self.fields[before..].split_at(children))
+    }
+
+    /// Gathers the values of a dict whose keys are strs by sorted key, and behind them the keys; nothing where that are too
+    /// many.
+    #[inline]
+    pub(super) fn by_sorted_key(&mut self, table: &DictTable) -> Option<ByKey<'_>> {
+        let start = self.make_room(table)?;
+        self.entries.clear();
+        self.entries.extend(table.pairs().zip(0..).map(|((key, value), place)| (key, value, place)));
+        self.entries.sort_unstable_by(|left, right| ffi::compare_texts(left.0, right.0));
+        self.fields.extend(self.entries.iter().map(|entry| Some(entry.1)));
+        self.fields.extend(self.entries.iter().map(|entry| Some(entry.0)));
+        let (values, keys) = self.fields[start..].split_at(table.used);
+        Some(ByKey { values, keys, entries: &self.entries })
+    }
+
+    /// Gathers the same where the dict has these keys, and the places of its own keys among them are these.
+    pub(super) fn by_known_key(
+        &mut self,
+        table: &DictTable,
+        expected: &[Option<Raw>],
+        places: &[u32],
+    ) -> Option<&[Option<Raw>]> {
+        let start = self.make_room(table)?;
+        if places.len() != table.used || expected.len() != table.used {
+            return None;
+        }
+        self.fields.resize(start + table.used, None);
+        for ((key, value), place) in table.pairs().zip(places) {
+            let place = *place as usize;
+            if !expected.get(place)?.is_some_and(|expected| key == expected || ffi::are_equal_texts(key, expected)) {
+                self.fields.truncate(start);
+                return None;
+            }
+            self.fields[start + place] = Some(value);
+        }
+        self.fields.extend_from_slice(expected);
+        Some(&self.fields[start..start + table.used])
+    }
+
+    /// Where the entries of a dict begin, for which there is room.
+    fn make_room(&mut self, table: &DictTable) -> Option<usize> {
+        if !table.texts || self.fields.len() + 2 * table.used > MOST_FIELDS {
+            return None;
+        }
+        if self.fields.capacity() == 0 {
+            self.fields.try_reserve_exact(MOST_FIELDS).ok()?;
+        }
+        self.entries.try_reserve(table.used).ok()?;
+        Some(self.fields.len())
     }
 
     #[inline]

@@ -121,8 +121,11 @@ impl Walker {
         }
         let (kind, first, end, words, children) = if class == ffi::dict_address() {
             // SAFETY: a live dict, by its class; no Python code runs while the cursor is in use.
-            let table = if self.rules.sorted { None } else { unsafe { DictTable::of(container) } };
+            let table = unsafe { DictTable::of(container) };
             let Some(table) = table.filter(|table| table.entries <= MOST_AT_ONCE) else { return Ok(Begun::Not) };
+            if self.rules.sorted && !table.is_sorted() {
+                return self.begin_sorted_dict::<KEEP>(py, container, &table);
+            }
             if KEEP {
                 self.draft.open_dict(py, &table)?;
             }
@@ -163,6 +166,22 @@ impl Walker {
         )
     }
 
+    /// Opens a dict by sorted key, where its keys are strs in another order.
+    #[inline(never)]
+    fn begin_sorted_dict<const KEEP: bool>(
+        &mut self,
+        py: Python<'_>,
+        container: Raw,
+        table: &DictTable,
+    ) -> Result<Begun, NoRoom> {
+        let Some(sorted) = self.gathered.by_sorted_key(table) else { return Ok(Begun::Not) };
+        if KEEP {
+            self.draft.open_sorted_dict(sorted.keys, |places| sorted.write_places(places))?;
+        }
+        let (Range { start, end }, arity) = (sorted.values.as_ptr_range(), table.used);
+        self.begin_gathered::<KEEP>(py, container, start..end, Kind::Dict, 2 * arity)
+    }
+
     /// Opens a dataclass instance whose fields can be read in place.
     #[inline(never)]
     fn begin_dataclass<const KEEP: bool>(
@@ -174,7 +193,7 @@ impl Walker {
         // SAFETY: the table owns the registration until Python code runs.
         let record = unsafe { ffi::content::<Registration>(py, registration) };
         let Some((children, meta)) = self.gathered.fields_of(py, record, instance) else { return Ok(Begun::Not) };
-        let (Range { start, end }, arity) = (children.as_ptr_range(), children.len());
+        let (range, arity) = (children.as_ptr_range(), children.len());
         let fields = arity + meta.len();
         if KEEP && meta.is_empty() {
             self.draft.open_record(arity, registration, record.identity, ffi::empty_tuple(py))?;
@@ -185,13 +204,27 @@ impl Walker {
             };
             self.draft.open_record(arity, registration, record.identity, ffi::raw(&context))?;
         }
+        self.begin_gathered::<KEEP>(py, instance, range, Kind::Dataclass, fields)
+    }
+
+    /// Sets a cursor on children that were gathered.
+    #[inline]
+    fn begin_gathered<const KEEP: bool>(
+        &mut self,
+        py: Python<'_>,
+        container: Raw,
+        children: Range<*const Option<Raw>>,
+        kind: Kind,
+        gathered: usize,
+    ) -> Result<Begun, NoRoom> {
+        let Range { start, end } = children;
         #[expect(clippy::cast_possible_truncation, reason = "so many are never gathered")]
-        let gathered = fields as u16;
-        let node = self.draft.last_node();
-        let cursor = Cursor { container: instance, next: start, end, node, words: 1, kind: Kind::Dataclass, gathered };
+        let (all, node) = (gathered as u16, self.draft.last_node());
+        let cursor = Cursor { container, next: start, end, node, words: 1, kind, gathered: all };
+        let arity = cursor.words_left();
         let begun = self.settle::<KEEP>(py, cursor, arity)?;
         if matches!(begun, Begun::Done) {
-            self.gathered.drop_last(fields);
+            self.gathered.drop_last(gathered);
         }
         Ok(begun)
     }
@@ -277,6 +310,9 @@ impl Walker {
                     // The context of a node that leaves no trace is never looked at.
                     self.draft.open_record(arity, registration, record.identity, ffi::empty_tuple(py))?;
                 }
+            } else if cursor.kind == Kind::Dict && cursor.gathered > 0 {
+                let keys = std::slice::from_raw_parts(cursor.end, usize::from(cursor.gathered) / 2);
+                self.draft.open_sorted_dict(keys, |_| ())?;
             } else if cursor.kind != Kind::Dict {
                 let class = (cursor.kind == Kind::NamedTuple).then(|| ffi::class_of(container));
                 let arity = ffi::items_of(container, cursor.kind == Kind::List).len();

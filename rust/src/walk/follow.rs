@@ -8,7 +8,7 @@ use std::ops::Range;
 use pyo3::prelude::*;
 
 use super::cursor::{Cursor, DEEPEST, MOST_AT_ONCE};
-use super::matching::Matcher;
+use super::matching::{Matcher, is_same_key};
 use crate::errors::no_memory;
 use crate::ffi::{self, DictTable, Raw};
 use crate::registry::Class;
@@ -127,7 +127,7 @@ impl Matcher<'_> {
         let class = ffi::type_address(container);
         let arity = node.arity as usize;
         let fits = match node.kind {
-            Kind::Dict => class == ffi::dict_address() && !self.rules.sorted,
+            Kind::Dict => class == ffi::dict_address(),
             Kind::List => class == ffi::list_address(),
             Kind::Tuple => class == ffi::tuple_address(),
             Kind::NamedTuple => self.graph.slots.raw()[node.slots_at as usize] == Some(ffi::class_of(container)),
@@ -145,10 +145,20 @@ impl Matcher<'_> {
         } else if node.kind == Kind::Dict {
             // SAFETY: a live dict, by its class; no Python code runs while the cursor is in use.
             let Some(table) = (unsafe { DictTable::of(container) }) else { return Ok(Begun::Not) };
-            if table.used != arity || !table.has_keys(&self.graph.slots.raw()[node.slot_range()]) {
+            let expected = &self.graph.slots.raw()[node.slot_range()];
+            if table.used != arity {
                 return Ok(Begun::Not);
             }
-            (table.first_value(), table.end(), table.words)
+            let in_order = !self.rules.sorted || table.is_sorted();
+            if !in_order {
+                let Some(values) = self.values_by_key(&table, index) else { return Ok(Begun::Not) };
+                gathered = 2 * arity;
+                (values.start, values.end, 1)
+            } else if table.has_keys(expected) {
+                (table.first_value(), table.end(), table.words)
+            } else {
+                return Ok(Begun::Not);
+            }
         } else {
             // SAFETY: a live list or tuple, by its class; no Python code runs while the cursor is in use.
             let items = unsafe { ffi::items_of(container, node.kind == Kind::List) };
@@ -183,6 +193,25 @@ impl Matcher<'_> {
         let (children, meta) = self.gathered.fields_of(py, registration.get(), instance)?;
         let fits = children.len() == node.arity as usize && !node.mutable_context && ffi::is_tuple_of(context, meta);
         fits.then_some((children.as_ptr_range(), children.len() + meta.len()))
+    }
+
+    /// The values of a dict that has the keys of its node, by sorted key.
+    fn values_by_key(&mut self, table: &DictTable, index: usize) -> Option<Range<*const Option<Raw>>> {
+        let expected = &self.graph.slots.raw()[self.graph.nodes[index].slot_range()];
+        if let Some(places) = self.graph.order_of(index)
+            && let Some(values) = self.gathered.by_known_key(table, expected, places)
+        {
+            return Some(values.as_ptr_range());
+        }
+        let sorted = self.gathered.by_sorted_key(table)?;
+        let same = |(found, expected): (&Option<Raw>, &Option<Raw>)| {
+            found.zip(*expected).is_some_and(|(found, expected)| is_same_key(found, expected))
+        };
+        if !sorted.keys.iter().zip(expected).all(same) {
+            self.gathered.drop_last(2 * table.used);
+            return None;
+        }
+        Some(sorted.values.as_ptr_range())
     }
 
     /// Makes frames of the cursors.

@@ -372,7 +372,7 @@ impl Matcher<'_> {
 
 /// Whether two keys are the same object, or exact strs of the same text.
 #[inline]
-fn is_same_key(found: Raw, expected: Raw) -> bool {
+pub(super) fn is_same_key(found: Raw, expected: Raw) -> bool {
     let is_text = |key: Raw| ffi::type_address(key) == ffi::str_address();
     found == expected || is_text(found) && is_text(expected) && ffi::str_equal(found, expected)
 }

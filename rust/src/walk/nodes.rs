@@ -11,9 +11,8 @@ use super::key_order::{MOST_AT_ONCE, sorted_places};
 use super::reading::{deque_items, ordered_entries};
 use super::walker::Walker;
 use crate::ffi::{self, DictEntries, Raw};
-use crate::limits::{CALL, Grow, gathered};
+use crate::limits::{CALL, gathered};
 use crate::registry::{Manner, Registration};
-use crate::spec::Order;
 use crate::structure::Kind;
 
 impl Walker {
@@ -107,11 +106,10 @@ impl Walker {
             self.agenda.push_borrowed(*value)?;
         }
         if !was_sorted {
-            let mut sorted_places = gathered(std::iter::repeat_n(0u32, arity))?;
+            let sorted_places = self.draft.orders.add(node, arity)?;
             for (place, (_, _, original)) in (0u32..).zip(&entries) {
                 sorted_places[*original as usize] = place;
             }
-            self.draft.orders.grow(Order { node, sorted_places: sorted_places.into_boxed_slice() })?;
         }
         self.interrupts.count(arity);
         self.enter::<KEEP>(py, node, base)?;
@@ -193,7 +191,7 @@ impl Walker {
             self.agenda.push_owned(value.clone())?;
         }
         if !places.is_sorted() {
-            self.draft.orders.grow(Order { node, sorted_places: places.into_boxed_slice() })?;
+            self.draft.orders.add(node, places.len())?.copy_from_slice(&places);
         }
         self.enter::<KEEP>(py, node, base)
     }

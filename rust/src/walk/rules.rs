@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::key_order;
+use super::order_block;
 use crate::arguments::check_function;
 use crate::ffi::Link;
 use crate::registry::{Scope, scope_of};
@@ -34,7 +34,7 @@ impl Rules {
             check_function("is_leaf", predicate)?;
         }
         let is_leaf = is_leaf.map(|predicate| predicate.clone().unbind().into());
-        Ok(Self { none_is_leaf, sorted: key_order::is_sorted(py)?, scope, is_leaf, names: None })
+        Ok(Self { none_is_leaf, sorted: order_block::is_sorted(py)?, scope, is_leaf, names: None })
     }
 
     /// The rules of a boundary, for a call whose parameters have these names: None is a leaf and dicts keep their order,
