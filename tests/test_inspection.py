@@ -107,7 +107,8 @@ def test_every_leaf_is_in_one_row(tree: Any) -> None:
     summary = cp.tree_summary(tree, max_rows=None)
     assert sum(row.count for row in summary.rows) == summary.num_leaves == len(cp.tree_leaves(tree))
     assert summary.hidden_rows == 0
-    texts = [cp.keystr(path) for path, _ in cp.tree_leaves_with_path(tree)]
+    ends = cp.tree_leaves_with_path(tree, is_leaf=lambda node: not cp.tree_structure(node).num_children)
+    texts = [cp.keystr(path) for path, _ in ends]
     assert [row.path for row in summary.rows if "…" not in row.path] == [t for t in texts if t in {
         row.path for row in summary.rows
     }]  # fmt: skip
@@ -151,7 +152,8 @@ def test_an_array_in_several_places_counts_once() -> None:
 
 
 def test_small_trees_and_none() -> None:
-    assert str(cp.tree_summary([])) == "0 leaves, 0 arrays"
+    assert str(cp.tree_summary([])).splitlines()[1:] == ["the root       0  list", "0 leaves, 0 arrays"]
+    assert cp.tree_summary([[], 1], max_rows=0).hidden_rows == 2
     assert str(cp.tree_summary(3)).splitlines()[1:] == ["the root       1  int", "1 leaf, 0 arrays"]
     assert cp.tree_summary([None, 1], none_is_leaf=False).num_leaves == 1
     assert cp.tree_summary([(1, 2)], is_leaf=lambda node: type(node) is tuple).rows[0].type == "tuple"
@@ -160,6 +162,28 @@ def test_small_trees_and_none() -> None:
     circle.append(circle)
     with pytest.raises(cp.CircularTreeError):
         cp.tree_summary(circle)
+
+
+def test_a_container_without_children_has_a_line_without_leaves() -> None:
+    layers = [{"w": 0.5, "hooks": {}, "args": ((), [])}] * 12
+    tree = {"layers": layers, "stats": OrderedDict(), "chain": [Nothing(), {"a": {}}, Nothing()], "config": Config(1)}
+    assert str(cp.tree_summary(tree)).splitlines() == [
+        "path                         leaves  type",
+        "['layers'][0…11]['w']            12  float",
+        "['layers'][0…11]['hooks']         0  dict",
+        "['layers'][0…11]['args'][0]       0  tuple",
+        "['layers'][0…11]['args'][1]       0  list",
+        "['stats']                         0  OrderedDict",
+        "['chain'][0]                      0  Nothing",
+        "['chain'][1]['a']                 0  dict",
+        "['chain'][2]                      0  Nothing",
+        "['config']                        0  Config",
+        "12 leaves, 0 arrays",
+    ]
+    assert [(row.path, row.count, row.type) for row in cp.tree_summary([None, 1], none_is_leaf=False).rows] == [
+        ("[0]", 0, "NoneType"),
+        ("[1]", 1, "int"),
+    ]
 
 
 def test_the_form_for_notebooks_is_escaped() -> None:

@@ -80,7 +80,8 @@ def tree_summary(
 
     Three or more siblings that look alike and are told apart by a number, such as the layers of a model, are one group
     of lines; their keys are written `[0…11]`, in a flat state dict `['h.0…11.weight']`. Of other siblings only long
-    rows are put together. Arrays are known by having a shape and a dtype, whichever library they are of, and none is
+    rows are put together. A container without children, such as an empty dict, has a line with its class and 0 leaves.
+    Arrays are known by having a shape and a dtype, whichever library they are of, and none is
     asked for its values.
 
     Args:

@@ -53,7 +53,9 @@ class Survey:
         self.numbers: dict[Any, int] = {}
         self.dtypes: dict[int, tuple[Any, str]] = {}
         self.leaves: dict[int, Leaf] = {}
-        # Of containers: one that looks so, what its children look like, and how many rows they are.
+        # Those of containers without children: a line of its own says that there is one, and has no leaves.
+        self.empty: set[int] = set()
+        # Of other containers: one that looks so, what its children look like, and how many rows they are.
         self.nodes: dict[int, tuple[int, list[Group], int]] = {}
         tree.open()
         self.root = self.survey()
@@ -129,7 +131,10 @@ class Survey:
             names = entries if type(entries) is range else tuple([key_text(make(entry)) for entry in entries])
         mark = (kind, id(tree.class_of(node)) if kind >= NAMEDTUPLE else None, names, tuple(runs))
         look = number_in(self.numbers, mark)
-        if look not in self.nodes:
+        if not runs:
+            self.leaves[look] = short_name(tree.class_of(node)), None, None, None
+            self.empty.add(look)
+        elif look not in self.nodes:
             _, names = tree.names(node)
             groups = folded(runs, None if type(names) is range else names)
             self.nodes[look] = node, groups, sum(self.rows_of(group.look) for group in groups)
@@ -138,7 +143,7 @@ class Survey:
     def rows(self) -> Iterator[SummaryRow]:
         """The lines of the table, one by one."""
         if self.root in self.leaves:
-            yield SummaryRow((), 1, self.leaves[self.root])
+            yield self.row([], self.root, 1)
             return
         # The open containers: what is still to come of their groups, and how many of them a group stands for.
         todo = [self.opened(self.root, 1)]
@@ -150,12 +155,15 @@ class Survey:
                 del keys[len(todo) - 1 :]
                 keys.append(text_of_group(group, *self.tree.names(node)))
                 if group.look in self.leaves:
-                    yield SummaryRow(ends_of(keys), count * group.count, self.leaves[group.look])
+                    yield self.row(keys, group.look, count * group.count)
                 else:
                     todo.append(self.opened(group.look, count * group.count))
                     break
             else:
                 todo.pop()
+
+    def row(self, keys: list[str], look: int, count: int) -> SummaryRow:
+        return SummaryRow(ends_of(keys), 0 if look in self.empty else count, self.leaves[look])
 
     def opened(self, look: int, count: int) -> tuple[int, Iterator[Group], int]:
         node, groups, _ = self.nodes[look]

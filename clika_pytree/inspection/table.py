@@ -22,12 +22,13 @@ SHORTEST_TEXT = 8
 
 
 class SummaryRow:
-    """One line of a summary: a leaf, or the leaves that stand in one place of siblings that look alike.
+    """One line of a summary: a leaf, the leaves that stand in one place of siblings that look alike, or a container
+    without children.
 
     Attributes:
         path: The key path as text; `['h'][0…11].w` stands for the leaves of twelve siblings.
-        count: How many leaves the line stands for.
-        type: The name of their class.
+        count: How many leaves the line stands for; 0 for a container without children.
+        type: The name of their class, or of the container's.
         shape: Their shape, None for leaves that are no arrays.
         dtype: Their dtype as text, or None.
         nbytes: The bytes of one of them, or None.
