@@ -99,6 +99,8 @@ def test_other_dtypes_are_refused(array, path):
         cp.save({"a": [array]}, path)
     assert caught.value.path == "['a'][0]"
     assert not path.exists()
+    assert f"its dtype is {array.dtype}," in str(caught.value)
+    assert "cast it to one that the format has" not in str(caught.value)
 
 
 def test_unaligned_tensors_are_copied(path):

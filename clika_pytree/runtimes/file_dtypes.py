@@ -41,13 +41,12 @@ WAYS_OUT = {
     "longdouble": "cast it to float64",
     "float128": "cast it to float64",
     "object": "make it an array of numbers",
-    "str": "keep the texts as str, which may be leaves",
-    "bytes": "keep them as bytes, which may be leaves",
+    "U": "keep the texts as str, which may be leaves",
+    "S": "keep them as bytes, which may be leaves",
     "StringDType": "keep the texts as str, which may be leaves",
     "datetime": "save w.view('int64')",
     "timedelta": "save w.view('int64')",
-    "record": "save each of its fields, or w.view('uint8')",
-    "void": "save each of its fields, or w.view('uint8')",
+    "V": "save each of its fields, or w.view('uint8')",
 }
 
 
@@ -56,7 +55,7 @@ def why_not(dtype: str) -> str | None:
     if dtype in NAMES and dtype not in PACKED:
         return None
     name = NAMES.get(dtype, dtype)
-    family = name.partition("[")[0].rstrip("0123456789")
+    family = "V" if name[:1] in ("[", "(", "{") else name.partition("[")[0].strip("<>|()0123456789")
     way_out = WAYS_OUT.get(name) or WAYS_OUT.get(family) or "cast it to one that the format has"
     if name.endswith(MASKED):
         way_out = "save numpy.ma.getmaskarray(w) and w.filled(...)"

@@ -11,7 +11,7 @@ from clika_pytree._native import PyTreeTypeError, PyTreeValueError
 from clika_pytree.runtimes.file_dtypes import FILE_DTYPES, MASKED, NAMES, PACKED
 from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, short_name
+from clika_pytree.wording import class_of, short_name, shorten
 
 from .kinds import is_a
 
@@ -33,13 +33,17 @@ for _name, _code in FILE_DTYPES.items():
         DTYPES[_code] = _dtype
 EMPTY: Any = np.empty(0)
 LARGEST_ALIGNMENT = 16
+# Texts, bytes and records, whose names count bits: an array of <U1 is one of str32.
+NAMED_BY_BITS = "USVT"
 
 
 def stored_as(x: Any) -> tuple[str, tuple[int, ...]]:
-    """What a file calls the dtype of an array, or numpy's name for one that no file has; and the shape."""
+    """What a file calls the dtype of an array, or what numpy prints of one that no file has; and the shape."""
     dtype: Any = x.dtype
     name: str = dtype.name
     code = FILE_DTYPES.get(name)
+    if code is None and dtype.kind in NAMED_BY_BITS:
+        name = shorten(str(dtype))
     if is_a(x, np.ma.MaskedArray):
         return name + MASKED, x.shape
     if code is None:
