@@ -160,7 +160,7 @@ impl DictTable {
     }
 
     /// Whether the keys are strs in sorted order.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn is_sorted(&self) -> bool {
         self.used == 0
             || self.texts && self.pairs().is_sorted_by(|left, right| super::compare_texts(left.0, right.0).is_lt())

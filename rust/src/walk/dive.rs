@@ -150,11 +150,8 @@ impl Walker {
                 return Ok(Begun::Not);
             }
             if KEEP {
-                self.draft.open_sequence(
-                    kind,
-                    items.len(),
-                    (kind == Kind::NamedTuple).then(|| ffi::class_of(container)),
-                )?;
+                let namedtuple = (kind == Kind::NamedTuple).then(|| ffi::class_of(container));
+                self.draft.open_sequence(kind, items.len(), namedtuple)?;
             }
             let places = items.as_ptr_range();
             (kind, places.start.cast(), places.end.cast(), 1, items.len())
@@ -208,7 +205,8 @@ impl Walker {
     }
 
     /// Sets a cursor on children that were gathered.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "it is in the innermost loops")]
+    #[inline(always)]
     fn begin_gathered<const KEEP: bool>(
         &mut self,
         py: Python<'_>,
