@@ -4,6 +4,7 @@ A call of os.getppid stands before and after each series, where callgrind writes
 is imported, since under valgrind an import takes fifty times as long.
 """
 
+import contextlib
 import dataclasses
 import gc
 import itertools
@@ -65,10 +66,13 @@ SHAPES = {
     "list": make_list,
     "dict": make_dict,
     "gpt12": make_gpt12,
+    "gpt12 sorted": make_gpt12,
     "dataclasses": make_dataclasses,
     "list 20000": lambda: make_list(20_000),
     "dict 20000": lambda: make_dict(20_000),
 }
+# Those that are counted inside `dict_insertion_ordered(False)`.
+SORTED = {"gpt12 sorted"}
 
 
 def operations(tree):
@@ -102,17 +106,21 @@ def series():
     """Each series to be counted: engine, shape, operation, number of leaves, runs and the call."""
     floor = build_floor()
     for shape, make in SHAPES.items():
-        tree = make()
-        leaves = len(cp.tree_leaves(tree))
-        runs = max(2, 4000 // leaves)
-        engines = {OURS: operations(tree)}
-        # The floor knows neither classes nor why a leaf would cost more in a large tree.
-        if floor and leaves < 1000 and shape != "dataclasses":
-            engines[FLOOR] = operations_of_floor(floor, tree)
-        for engine, calls in engines.items():
-            for operation, call in calls.items():
-                yield engine, shape, operation, leaves, runs, call
-                yield engine, shape, operation, leaves, 2 * runs, call
+        with cp.dict_insertion_ordered(False) if shape in SORTED else contextlib.nullcontext():
+            yield from series_of(shape, make(), floor)
+
+
+def series_of(shape, tree, floor):
+    leaves = len(cp.tree_leaves(tree))
+    runs = max(2, 4000 // leaves)
+    engines = {OURS: operations(tree)}
+    # The floor knows neither classes nor sorted keys, nor why a leaf would cost more in a large tree.
+    if floor and leaves < 1000 and shape in ("list", "dict", "gpt12"):
+        engines[FLOOR] = operations_of_floor(floor, tree)
+    for engine, calls in engines.items():
+        for operation, call in calls.items():
+            yield engine, shape, operation, leaves, runs, call
+            yield engine, shape, operation, leaves, 2 * runs, call
 
 
 if __name__ == "__main__":

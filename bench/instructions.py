@@ -90,7 +90,7 @@ def compared(engines: Engines, stored: Figures) -> Iterator[tuple[str, bool]]:
                 failed = failed or (over and before is not None and before <= limit)
             floor = floors.get(shape, {}).get(operation)
             beside = "-" if floor is None else f"{floor:.1f}"
-            yield f"{shape:<12}{operation:<15}{figure:>9.1f}{beside:>9}  {'; '.join(words)}".rstrip(), failed
+            yield f"{shape:<14}{operation:<15}{figure:>9.1f}{beside:>9}  {'; '.join(words)}".rstrip(), failed
 
 
 def table(engines: Engines) -> str:
@@ -132,7 +132,7 @@ def main() -> None:
     if options.docs:
         fill(PAGE, "instructions", f"{name}.\n\n{table(figures)}")
     known = json.loads(STORED.read_text()) if STORED.exists() else {}
-    print(f"Instructions per leaf, {name}\n\n{'tree':<12}{'operation':<15}{'ours':>9}{'floor':>9}")
+    print(f"Instructions per leaf, {name}\n\n{'tree':<14}{'operation':<15}{'ours':>9}{'floor':>9}")
     lines = list(compared(figures, known.get(name, {})))
     print("\n".join(line for line, _ in lines))
     if name not in known:
