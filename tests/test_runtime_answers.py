@@ -215,7 +215,7 @@ def test_what_trace_gives(sloppy: Any, answer: Any, message: str) -> None:
 def test_what_a_graph_gives(sloppy: Any) -> None:
     sloppy(trace=lambda self, *args: Traced(7), load_graph=lambda self, path: None)
     graph = crt.trace(lambda tensors: tensors, [Tensor()])
-    with pytest.raises(crt.PyTreeTypeError, match=r"run\(\) of the graph of f has to give a list, got 7"):
+    with pytest.raises(crt.PyTreeTypeError, match=r"run\(\) of the graph has to give a list, got 7"):
         graph(Tensor())
     with pytest.raises(crt.PyTreeTypeError, match=r"load_graph\(\) of the runtime 'sloppy' has to give a graph"):
         Graph.load("file", runtime="sloppy")
