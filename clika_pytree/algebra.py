@@ -13,10 +13,10 @@ from ._native import (
     tree_structure,
     treespec_state,
 )
+from .arguments import check_callable
 from .one_level import tree_is_leaf
-from .registration import check_callable, described
 from .typing import TYPE_CHECKING
-from .wording import add_note, place
+from .wording import add_note, described, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, Registration
-from .registration import add, check_class, check_options
+from .arguments import check_class
+from .registration import add, check_options
 from .typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, Registration, RegistrationError
-from .registration import add, check_class, check_options, described
+from .arguments import check_class
+from .registration import add, check_options
 from .typing import TYPE_CHECKING, overload
+from .wording import described
 
 if TYPE_CHECKING:
     import dataclasses

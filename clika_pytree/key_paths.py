@@ -14,9 +14,8 @@ from ._native import (
     keystr,
     tree_flatten,
 )
-from .registration import described, with_article
 from .typing import TYPE_CHECKING
-from .wording import class_of, key_text, listed, place, shorten
+from .wording import class_of, described, key_text, listed, place, shorten, with_article
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, is_registered, tree_flatten, tree_leaves
+from .arguments import check_callable
 from .namedtuples import is_namedtuple_class
-from .registration import check_callable, described
 from .typing import TYPE_CHECKING
+from .wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

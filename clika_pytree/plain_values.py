@@ -8,8 +8,8 @@ one member, `{"float": "-0.0"}`. JSON numbers would not do for floats: some tool
 from __future__ import annotations
 
 from ._native import DataclassKey, FlattenedIndexKey, GetAttrKey, MappingKey, SequenceKey
-from .registration import described
 from .typing import TYPE_CHECKING
+from .wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, keystr, runtime_of, tree_flatten
-from .registration import described
 from .typing import TYPE_CHECKING
-from .wording import place
+from .wording import described, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

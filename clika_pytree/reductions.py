@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, PyTreeValueError, tree_iter
-from .registration import check_callable, described
+from .arguments import check_callable
 from .typing import TYPE_CHECKING, overload
+from .wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ._native import PyTreeTypeError, PyTreeValueError, Registration, RegistrationError, register, unregister
-from .columns import one_line
+from ._native import PyTreeTypeError, Registration, RegistrationError, register, unregister
+from .arguments import check_callable, check_class, check_namespace
 from .typing import TYPE_CHECKING
+from .wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from .typing import ContextFn, FlattenFn, FlattenWithKeysFn, Library, T, UnflattenFn
 
 __all__ = ["register_pytree_node", "unregister_pytree_node"]
-
-# Beginnings that are spoken like a consonant: `a Unit`.
-LIKE_CONSONANTS = ("eu", "one", "uni", "use", "uti")
 
 
 def register_pytree_node(
@@ -209,32 +207,6 @@ def namespaces_with(name: str) -> list[str]:
     return sorted(namespace for namespace, other in list(_named) if other == name)
 
 
-# The checks below run before anything is registered, so that a refused call leaves nothing behind.
-
-
-def check_class(caller: str, cls: object) -> None:
-    if not isinstance(cls, type):
-        raise PyTreeTypeError(f"{caller} expects a class, got {described(cls)}; pass the class, not an instance of it")
-
-
-def check_callable(caller: str, name: str, value: object) -> None:
-    if not callable(value):
-        raise PyTreeTypeError(f"{caller} expects a function as {name}, got {described(value)}")
-
-
-def check_switch(caller: str, name: str, value: object) -> None:
-    if type(value) is not bool:
-        raise PyTreeTypeError(f"{caller} expects True or False as {name}, got {described(value)}")
-
-
-def check_count(caller: str, name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
-    expected = f"{caller} expects a number from {least} on{otherwise} as {name}"
-    if type(value) is not int:
-        raise PyTreeTypeError(f"{expected}, got {described(value)}")
-    if value < least:
-        raise PyTreeValueError(f"{expected}, got {described(value)}")
-
-
 def check_options(
     caller: str,
     namespace: object,
@@ -242,7 +214,7 @@ def check_options(
     to_dumpable_context: object,
     from_dumpable_context: object,
 ) -> None:
-    """Check the arguments that all ways of registering share."""
+    """Check the arguments that all ways of registering share, before anything is registered."""
     check_namespace(caller, namespace)
     if serialized_type_name is not None and not isinstance(serialized_type_name, str):
         raise PyTreeTypeError(
@@ -260,51 +232,3 @@ def check_options(
     if not missing:
         for name, function in pair.items():
             check_callable(caller, name, function)
-
-
-def check_namespace(caller: str, namespace: Any) -> None:
-    if isinstance(namespace, tuple):
-        raise PyTreeTypeError(
-            f"{caller} expects one namespace, got a tuple; tree functions search several, a registration is in one; "
-            "call this once for each"
-        )
-    if not isinstance(namespace, str):
-        raise PyTreeTypeError(f'{caller} expects a str as namespace ("" is the global one), got {described(namespace)}')
-    try:
-        namespace.encode()
-    except UnicodeEncodeError:
-        raise PyTreeTypeError(
-            f"{caller} expects a namespace without lone surrogates, got {described(namespace)}"
-        ) from None
-
-
-def described(value: object) -> str:
-    """A value in an error message. Only small plain ones are printed: a tree may be huge or endlessly deep."""
-    cls: Any = type(value)
-    if value is None or cls is bool or cls is float:
-        return repr(value)
-    number: Any = value
-    if cls is int and -(1 << 127) < number < 1 << 127:
-        return repr(value)
-    if cls is str or cls is bytes:
-        text: Any = value
-        return repr(text) if len(text) <= 80 else repr(text[:77]) + "..."
-    if issubclass(cls, type):
-        return f"the class {class_name(value)}"
-    return with_article(class_name(cls))
-
-
-def with_article(noun: str) -> str:
-    """`a list`, `an Array`, `a Unit`: as it is spoken."""
-    text = noun.lower()
-    if len(text) == 1:
-        vowel = text in "aefhilmnorsx"
-    else:
-        vowel = text == "ndarray" or (text[:1] in tuple("aeiou") and not text.startswith(LIKE_CONSONANTS))
-    return f"{'an' if vowel else 'a'} {noun}"
-
-
-def class_name(cls: Any) -> str:
-    """The qualified name of a class, whatever its metaclass says."""
-    name: str = type.__dict__["__qualname__"].__get__(cls)
-    return one_line(name)

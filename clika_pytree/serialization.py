@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec
-from .registration import described
 from .typing import TYPE_CHECKING
+from .wording import described
 
 if TYPE_CHECKING:
     from typing import Any

@@ -20,9 +20,9 @@ from ._native import (
 )
 from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, exactly, is_key
-from .registration import described, named, namespaces_with
+from .registration import named, namespaces_with
 from .typing import TYPE_CHECKING
-from .wording import add_note, key_text, place
+from .wording import add_note, described, key_text, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

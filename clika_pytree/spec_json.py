@@ -24,7 +24,6 @@ from .plain_values import (
     write,
     write_entries,
 )
-from .registration import described
 from .spec_builder import (
     CUSTOM,
     DATACLASS,
@@ -49,6 +48,7 @@ from .spec_builder import (
     nodes_of,
 )
 from .typing import TYPE_CHECKING
+from .wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Set

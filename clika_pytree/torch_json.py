@@ -8,7 +8,6 @@ from __future__ import annotations
 from ._native import DataclassKey, TreeSpec
 from .namedtuples import is_namedtuple_class
 from .plain_values import Refused, check_keys, count, exactly
-from .registration import described
 from .spec_builder import (
     CUSTOM,
     DATACLASS,
@@ -27,6 +26,7 @@ from .spec_builder import (
     read_json,
 )
 from .typing import TYPE_CHECKING
+from .wording import described
 
 if TYPE_CHECKING:
     from typing import Any

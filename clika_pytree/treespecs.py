@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ._native import PyTreeTypeError, PyTreeValueError, TreeSpec, keystr, tree_flatten, tree_structure
+from .arguments import check_callable
 from .namedtuples import is_namedtuple_instance
-from .registration import check_callable, described
 from .typing import TYPE_CHECKING
-from .wording import place
+from .wording import described, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .columns import cut, cut_middle
-from .registration import described, with_article
+from .columns import cut, cut_middle, one_line
 from .typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +20,40 @@ CONTAINERS = tuple(map(id, (list, tuple, dict, set, frozenset)))
 SMALL = 1 << 64
 PLAIN = frozenset(map(id, (int, bool, float, complex, str, bytes, type(None))))
 FUNCTIONS = tuple(map(id, (type(lambda: None), type(len), type(str.upper))))
+# Beginnings that are spoken like a consonant: `a Unit`.
+LIKE_CONSONANTS = ("eu", "one", "uni", "use", "uti")
+
+
+def described(value: object) -> str:
+    """A value in an error message. Only small plain ones are printed: a tree may be huge or endlessly deep."""
+    cls: Any = type(value)
+    if value is None or cls is bool or cls is float:
+        return repr(value)
+    number: Any = value
+    if cls is int and -(1 << 127) < number < 1 << 127:
+        return repr(value)
+    if cls is str or cls is bytes:
+        text: Any = value
+        return repr(text) if len(text) <= 80 else repr(text[:77]) + "..."
+    if issubclass(cls, type):
+        return f"the class {class_name(value)}"
+    return with_article(class_name(cls))
+
+
+def with_article(noun: str) -> str:
+    """`a list`, `an Array`, `a Unit`: as it is spoken."""
+    text = noun.lower()
+    if len(text) == 1:
+        vowel = text in "aefhilmnorsx"
+    else:
+        vowel = text == "ndarray" or (text[:1] in tuple("aeiou") and not text.startswith(LIKE_CONSONANTS))
+    return f"{'an' if vowel else 'a'} {noun}"
+
+
+def class_name(cls: Any) -> str:
+    """The qualified name of a class, whatever its metaclass says."""
+    name: str = type.__dict__["__qualname__"].__get__(cls)
+    return one_line(name)
 
 
 def shorten(text: str, length: int = LONGEST_TEXT) -> str:

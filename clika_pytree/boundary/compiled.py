@@ -10,10 +10,9 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, ca
 
 from clika_pytree._native import Dispatcher, GuardCache
 from clika_pytree.other_libraries.torch_return_types import register_once
-from clika_pytree.registration import described
 from clika_pytree.runtimes.protocol import Misfit, TensorGuards
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, short_name
+from clika_pytree.wording import class_of, described, short_name
 
 from .errors import MissError
 from .explanation import Change, Explanation, changes_from, reasons

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from clika_pytree._native import GuardError, PyTreeValueError, runtime_of, tree_leaves
-from clika_pytree.registration import check_count, check_switch, described
+from clika_pytree.arguments import check_count, check_switch
 from clika_pytree.runtimes import runtime_named
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
+from clika_pytree.wording import class_of, described
 
 if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias

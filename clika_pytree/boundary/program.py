@@ -16,10 +16,9 @@ from clika_pytree._native import (
     tensor_parts,
     tree_flatten,
 )
-from clika_pytree.registration import with_article
 from clika_pytree.runtimes.answers import check_count, compiled_by
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten, value_text
+from clika_pytree.wording import PLAIN, class_of, listed, short_name, shorten, value_text, with_article
 
 from .constants import Constants, without_sizes
 from .errors import OtherResults

@@ -8,9 +8,8 @@ import types
 from typing import Any, NamedTuple
 
 from clika_pytree._native import PyTreeTypeError
-from clika_pytree.registration import described
 from clika_pytree.runtimes import is_module
-from clika_pytree.wording import class_of, short_name, shorten
+from clika_pytree.wording import class_of, described, short_name, shorten
 
 __all__: list[str] = []
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from inspect import signature
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, dict_insertion_ordered, runtime_of
-from clika_pytree.registration import described
 from clika_pytree.runtimes import runtime_named
 from clika_pytree.runtimes.answers import check_graph, loaded_by
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import PLAIN, class_of, counted, listed
+from clika_pytree.wording import PLAIN, class_of, counted, described, listed
 
 from .state import Inside
 from .targets import name_of

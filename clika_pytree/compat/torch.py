@@ -69,8 +69,8 @@ from clika_pytree import (
 )
 from clika_pytree._native import lookup
 from clika_pytree.compat.reading import flatten_up_to, results_of
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING, KeyEntry, KeyPath
+from clika_pytree.wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -6,9 +6,9 @@ from clika_pytree._native import DataclassKey, Registration, lookup
 from clika_pytree.dataclass_nodes import quoted
 from clika_pytree.other_libraries.parts import adopted_from, mirrored
 from clika_pytree.plain_values import Refused, exactly
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import CUSTOM, DATACLASS, names_of_entries
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 from clika_pytree._native import PyTreeTypeError, lookup
 from clika_pytree.plain_values import Refused, exactly
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import (
     DEFAULTDICT,
     DEQUE,
@@ -26,7 +25,7 @@ from clika_pytree.spec_builder import (
     Builder,
 )
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import value_text
+from clika_pytree.wording import described, value_text
 
 from .classes import (
     Theirs,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError, lookup
 from clika_pytree.other_libraries.optree import plain_entry
 from clika_pytree.plain_values import Refused, exactly
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import (
     CUSTOM,
     DEFAULTDICT,
@@ -24,6 +23,7 @@ from clika_pytree.spec_builder import (
     Builder,
 )
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from .classes import Theirs, add_registered, as_adopted, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import check_spec, converted, imported, rebuilt, with_runs

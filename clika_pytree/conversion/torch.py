@@ -11,7 +11,6 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from clika_pytree._native import PyTreeTypeError, lookup
 from clika_pytree.namedtuples import is_namedtuple_class
 from clika_pytree.plain_values import Refused, exactly
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import (
     DEFAULTDICT,
     DEQUE,
@@ -26,7 +25,7 @@ from clika_pytree.spec_builder import (
 )
 from clika_pytree.torch_json import check_fields
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
+from clika_pytree.wording import class_of, described
 
 from .classes import Theirs, add_registered, as_adopted, field_names, maker_of, their_context, theirs_of_mirrored
 from .walks import converted, imported, rebuilt, with_runs

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, TreeSpec
 from clika_pytree.plain_values import Refused
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import Builder, Leaves, Place, nodes_of
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import repeat
 
 from clika_pytree._native import MappingKey, TreeSpec, tree_leaves
-from clika_pytree.registration import check_switch
+from clika_pytree.arguments import check_switch
 from clika_pytree.spec_builder import (
     CUSTOM,
     DATACLASS,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, lookup
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of
+from clika_pytree.wording import class_of, described
 
 from .node_subject import Problem, Subject
 from .node_tests import CHECKS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from clika_pytree._native import lookup, tree_flatten
 from clika_pytree.key_paths import only_root
-from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import key_text, short_name
+from clika_pytree.wording import key_text, short_name, with_article
 
 from .sources import defined_at
 

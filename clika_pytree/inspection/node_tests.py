@@ -12,9 +12,8 @@ from clika_pytree._native import (
     tree_unflatten,
 )
 from clika_pytree.key_paths import key_get, parse_keystr
-from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import key_text, leaf_text, listed, value_text
+from clika_pytree.wording import key_text, leaf_text, listed, value_text, with_article
 
 from .sources import defined_at, raised_at
 

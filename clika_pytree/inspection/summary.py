@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from clika_pytree._native import MappingKey
-from clika_pytree.registration import check_count
+from clika_pytree.arguments import check_count
 from clika_pytree.spec_builder import CUSTOM, LEAVES, NAMEDTUPLE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import PATH_ENDS, PLAIN, array_facts, class_of, key_text, short_name

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from clika_pytree._native import MappingKey
 from clika_pytree.columns import alike
-from clika_pytree.registration import class_name, with_article
 from clika_pytree.spec_builder import CUSTOM, DATACLASS, NAMEDTUPLE, NONE
 from clika_pytree.typing import TYPE_CHECKING
 from clika_pytree.wording import (
     LONGEST_REPR,
     PLAIN,
     array_facts,
+    class_name,
     class_of,
     error_text,
     how_many,
@@ -18,6 +18,7 @@ from clika_pytree.wording import (
     short_name,
     shorten,
     value_text,
+    with_article,
 )
 
 from .flat_tree import MAPPINGS, SEQUENCES

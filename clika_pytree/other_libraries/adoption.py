@@ -6,7 +6,7 @@ from _thread import RLock
 
 from clika_pytree import registration as registrations
 from clika_pytree._native import RegistrationError, set_adopted
-from clika_pytree.registration import check_namespace
+from clika_pytree.arguments import check_namespace
 from clika_pytree.typing import TYPE_CHECKING
 
 from .imports import is_imported, no_longer, warn_within_import, when_imported

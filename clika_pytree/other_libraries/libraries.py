@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from . import jax, optree, torch
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from clika_pytree import registration as registrations
 from clika_pytree._native import PyTreeTypeError, RegistrationError, lookup
-from clika_pytree.registration import check_class, check_namespace, described
+from clika_pytree.arguments import check_class, check_namespace
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from .imports import is_imported, no_longer, warn_within_import, when_imported
 from .libraries import library_named

@@ -7,9 +7,9 @@ import sys
 from clika_pytree._native import FlattenedIndexKey, MappingKey, Registration, SequenceKey
 from clika_pytree.namedtuples import is_namedtuple_class
 from clika_pytree.plain_values import exactly
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import key_of_entry
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from . import optree
 from .parts import entry_of_index, entry_of_name, mark_adopted

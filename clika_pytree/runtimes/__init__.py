@@ -14,9 +14,8 @@ from clika_pytree._native import (
     runtime_of,
     set_runtime_resolver,
 )
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, shorten
+from clika_pytree.wording import class_of, described, shorten
 
 from .errors import RecordingError
 

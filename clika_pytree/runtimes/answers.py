@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from clika_pytree._native import PyTreeTypeError
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import add_note, class_of, counted, shorten
+from clika_pytree.wording import add_note, class_of, counted, described, shorten
 
 from .protocol import Failed, TensorSpec
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from clika_pytree._native import FileFormatError, MappingKey, PyTreeValueError, TreeSpec, leaf_names
 from clika_pytree.plain_values import Refused, exactly, read_one, write
-from clika_pytree.registration import described
 from clika_pytree.serialization import read_document, written_document
 from clika_pytree.spec_builder import read_json
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import shorten
+from clika_pytree.wording import described, shorten
 
 if TYPE_CHECKING:
     from typing import Any

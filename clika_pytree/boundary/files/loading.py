@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from clika_pytree._native import FileFormatError, PyTreeTypeError, PyTreeValueError, runtime_of, tree_leaves
+from clika_pytree.arguments import check_switch
 from clika_pytree.other_libraries.torch_return_types import register_once
-from clika_pytree.registration import check_switch, described
 from clika_pytree.runtimes import runtime_named
 from clika_pytree.runtimes.protocol import Host
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from .arguments import path_of
 from .opened import open_files

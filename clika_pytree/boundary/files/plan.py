@@ -19,11 +19,10 @@ from clika_pytree._native import (
     tree_flatten,
 )
 from clika_pytree.boundary.state import traced_name, user_place
-from clika_pytree.registration import with_article
 from clika_pytree.runtimes.file_dtypes import BITS, why_not
 from clika_pytree.runtimes.protocol import RecordingError
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, place, short_name
+from clika_pytree.wording import class_of, place, short_name, with_article
 
 from .document import FORMAT, KEY, PLAIN, ROOT, dict_text, flat_key_problem, tree_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from clika_pytree._native import PyTreeTypeError
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from clika_pytree.arguments import check_count, check_switch
 from clika_pytree.other_libraries.torch_return_types import register_once
-from clika_pytree.registration import check_count, check_switch
 from clika_pytree.typing import TYPE_CHECKING
 
 from .arguments import path_of

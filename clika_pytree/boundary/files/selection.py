@@ -13,9 +13,8 @@ from clika_pytree._native import (
     keystr,
 )
 from clika_pytree.plain_values import exactly
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import listed
+from clika_pytree.wording import described, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ import re
 
 from clika_pytree._native import FileFormatError, FileWriter, TensorFile
 from clika_pytree.plain_values import Refused, exactly
-from clika_pytree.registration import described
 from clika_pytree.spec_builder import read_json
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from .alone import alone, was_interrupted
 from .arguments import shown

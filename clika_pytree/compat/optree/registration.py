@@ -7,8 +7,8 @@ from operator import methodcaller
 
 import clika_pytree
 from clika_pytree import PyTreeTypeError, is_namedtuple
-from clika_pytree.registration import described
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable

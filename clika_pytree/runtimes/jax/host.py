@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
-from clika_pytree.registration import described
 from clika_pytree.runtimes.file_dtypes import FILE_DTYPES, why_not
 from clika_pytree.runtimes.numpy import host as numpy_host
 from clika_pytree.runtimes.protocol import Failed, Host, RecordingError, TensorSpec
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from .library import Array, Tracer, is_key, jax
 

@@ -11,9 +11,8 @@ import weakref
 
 import numpy as np
 
-from clika_pytree.registration import with_article
 from clika_pytree.typing import TYPE_CHECKING
-from clika_pytree.wording import class_of, short_name
+from clika_pytree.wording import class_of, short_name, with_article
 
 from . import sizes
 from .kinds import is_a

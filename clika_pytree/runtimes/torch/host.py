@@ -6,10 +6,10 @@ import sys
 import warnings
 
 from clika_pytree._native import PyTreeTypeError, PyTreeValueError
-from clika_pytree.registration import described
 from clika_pytree.runtimes.file_dtypes import BITS, FILE_DTYPES, NAMES, PACKED, why_not
 from clika_pytree.runtimes.protocol import Failed, Host, RecordingError, TensorSpec
 from clika_pytree.typing import TYPE_CHECKING
+from clika_pytree.wording import described
 
 from .library import Symbols, Tensor, Traced, functorch, torch
 
