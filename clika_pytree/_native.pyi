@@ -45,17 +45,20 @@ __all__ = [
     "build_profile",
     "dict_insertion_ordered",
     "encode_header",
+    "flatten_in_order",
     "forget_runtimes",
     "has_tensors",
     "is_registered",
     "keystr",
     "leaf_names",
+    "leaves_in_order",
     "lookup",
     "register",
     "registered",
     "runtime_of",
     "set_adopted",
     "set_runtime_resolver",
+    "structure_in_order",
     "tensor_parts",
     "tracked_instances",
     "tree_flatten",
@@ -1235,6 +1238,15 @@ class TreeSpec:
     def __deepcopy__(self, memo: object, /) -> TreeSpec: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+def flatten_in_order(
+    tree: Any, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace, sort_keys: bool, /
+) -> tuple[list[Any], TreeSpec]: ...
+def leaves_in_order(
+    tree: Any, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace, sort_keys: bool, /
+) -> list[Any]: ...
+def structure_in_order(
+    tree: Any, is_leaf: IsLeaf, none_is_leaf: bool, namespace: Namespace, sort_keys: bool, /
+) -> TreeSpec: ...
 def treespec_state(treespec: TreeSpec) -> tuple[Any, ...]: ...
 def treespec_from_state(state: tuple[Any, ...], fields: tuple[Any, ...] | None = None) -> TreeSpec: ...
 

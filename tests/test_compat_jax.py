@@ -10,6 +10,7 @@ import pytest
 from compat_programs import PAIRS, TREES, add, dataclass_of_two, is_pair, new_class, outcome, total
 from registering import clean_registry  # noqa: F401
 
+import clika_pytree as cp
 from clika_pytree.compat import jax as compat
 from clika_pytree.compat.jax import tree as short
 
@@ -160,3 +161,21 @@ def test_an_error_of_a_function_names_the_place() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         compat.tree_map(lambda leaf: 1 / leaf, {"b": [1, 0]})
     assert caught.value.__notes__ == ["clika_pytree: raised by the mapped function at ['b'][1]"]
+
+
+def test_user_code_is_in_no_block() -> None:
+    """The order is that of the call alone; what the call runs reads dicts as it would anywhere."""
+    seen: list[list[int]] = []
+
+    def read(_: Any) -> bool:
+        seen.append(cp.tree_leaves({"b": 1, "a": 2}))
+        return False
+
+    assert compat.tree_leaves({"b": [1], "a": 2}, read) == [2, 1]
+    assert compat.tree_map(lambda x: cp.tree_leaves({"b": x, "a": 0})[0], {"b": [1], "a": 2}, is_leaf=read) == {
+        "b": [1],
+        "a": 2,
+    }
+    assert seen == [[1, 2]] * len(seen)
+    with cp.dict_insertion_ordered(True):
+        assert compat.tree_leaves({"b": 1, "a": 2}) == [2, 1]

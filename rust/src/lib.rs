@@ -61,6 +61,8 @@ mod _native {
         tree_unflatten,
     };
     #[pymodule_export]
+    use crate::python::in_order::{flatten_in_order, leaves_in_order, structure_in_order};
+    #[pymodule_export]
     use crate::python::paths::{
         keystr, leaf_names, tree_flatten_with_path, tree_leaves_with_path, tree_map_with_path, tree_paths,
     };

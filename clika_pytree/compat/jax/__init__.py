@@ -42,6 +42,7 @@ from clika_pytree import (
 )
 from clika_pytree import MappingKey as DictKey
 from clika_pytree import TreeSpec as PyTreeDef
+from clika_pytree._native import flatten_in_order, leaves_in_order, structure_in_order
 from clika_pytree.compat.reading import results_of
 from clika_pytree.typing import TYPE_CHECKING, KeyEntry, KeyPath
 
@@ -101,8 +102,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree and its structure."""
-    with SORTED:
-        return clika_pytree.tree_flatten(tree, is_leaf, none_is_leaf=False)
+    return flatten_in_order(tree, is_leaf, False, "", True)
 
 
 def tree_unflatten(treedef: TreeSpec, leaves: Iterable[Any]) -> Any:
@@ -112,20 +112,20 @@ def tree_unflatten(treedef: TreeSpec, leaves: Iterable[Any]) -> Any:
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree."""
-    with SORTED:
-        return clika_pytree.tree_leaves(tree, is_leaf, none_is_leaf=False)
+    return leaves_in_order(tree, is_leaf, False, "", True)
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
     """The structure of a tree."""
-    with SORTED:
-        return clika_pytree.tree_structure(tree, is_leaf, none_is_leaf=False)
+    return structure_in_order(tree, is_leaf, False, "", True)
 
 
 def columns(tree: Any, rest: tuple[Any, ...], is_leaf: IsLeaf) -> tuple[TreeSpec, list[list[Any]]]:
     """The structure of the first tree, and of each tree what stands at its leaves."""
+    leaves, treedef = tree_flatten(tree, is_leaf)
+    if not rest:
+        return treedef, [leaves]
     with SORTED:
-        leaves, treedef = clika_pytree.tree_flatten(tree, is_leaf, none_is_leaf=False)
         return treedef, [leaves, *map(treedef.flatten_up_to, rest)]
 
 

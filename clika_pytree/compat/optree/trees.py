@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import clika_pytree
 from clika_pytree import TreeSpec
+from clika_pytree._native import flatten_in_order, leaves_in_order, structure_in_order
 from clika_pytree.compat.reading import flatten_up_to, results_of
 from clika_pytree.typing import TYPE_CHECKING
 
-from .order import as_in
+from .order import as_in, in_insertion_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +26,7 @@ def tree_flatten(
     tree: Any, /, is_leaf: IsLeaf = None, *, none_is_leaf: bool = False, namespace: str = ""
 ) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree and its structure."""
-    with as_in(namespace):
-        return clika_pytree.tree_flatten(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
+    return flatten_in_order(tree, is_leaf, none_is_leaf, namespace, not in_insertion_order(namespace))
 
 
 def tree_flatten_with_path(
@@ -44,8 +44,7 @@ def tree_unflatten(treespec: TreeSpec, leaves: Iterable[Any]) -> Any:
 
 def tree_leaves(tree: Any, /, is_leaf: IsLeaf = None, *, none_is_leaf: bool = False, namespace: str = "") -> list[Any]:
     """The leaves of a tree."""
-    with as_in(namespace):
-        return clika_pytree.tree_leaves(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
+    return leaves_in_order(tree, is_leaf, none_is_leaf, namespace, not in_insertion_order(namespace))
 
 
 def tree_iter(
@@ -59,8 +58,7 @@ def tree_structure(
     tree: Any, /, is_leaf: IsLeaf = None, *, none_is_leaf: bool = False, namespace: str = ""
 ) -> TreeSpec:
     """The structure of a tree."""
-    with as_in(namespace):
-        return clika_pytree.tree_structure(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
+    return structure_in_order(tree, is_leaf, none_is_leaf, namespace, not in_insertion_order(namespace))
 
 
 def tree_paths(
@@ -117,8 +115,10 @@ def columns(
     tree: Any, rests: tuple[Any, ...], is_leaf: IsLeaf, none_is_leaf: bool, namespace: str
 ) -> tuple[TreeSpec, list[list[Any]]]:
     """The structure of the first tree, and of each tree what stands at its leaves."""
+    leaves, treespec = tree_flatten(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
+    if not rests:
+        return treespec, [leaves]
     with as_in(namespace):
-        leaves, treespec = clika_pytree.tree_flatten(tree, is_leaf, none_is_leaf=none_is_leaf, namespace=namespace)
         return treespec, [leaves, *(flatten_up_to(treespec, rest) for rest in rests)]
 
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::order_block;
-use crate::arguments::check_function;
+use crate::arguments::{check_function, flag};
 use crate::ffi::Link;
 use crate::registry::{Scope, scope_of};
 
@@ -29,12 +29,20 @@ impl Rules {
         namespace: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let scope = scope_of(py, namespace)?;
-        let is_leaf = is_leaf.filter(|predicate| !predicate.is_none());
-        if let Some(predicate) = is_leaf {
-            check_function("is_leaf", predicate)?;
-        }
-        let is_leaf = is_leaf.map(|predicate| predicate.clone().unbind().into());
+        let is_leaf = predicate(is_leaf)?;
         Ok(Self { none_is_leaf, sorted: order_block::is_sorted(py)?, scope, is_leaf, names: None })
+    }
+
+    /// The rules of a call that says itself whether dicts are walked by sorted key.
+    pub(crate) fn in_order(
+        is_leaf: Option<&Bound<'_, PyAny>>,
+        none_is_leaf: &Bound<'_, PyAny>,
+        namespace: &Bound<'_, PyAny>,
+        sorted: bool,
+    ) -> PyResult<Self> {
+        let none_is_leaf = flag("none_is_leaf", none_is_leaf)?;
+        let scope = scope_of(namespace.py(), Some(namespace))?;
+        Ok(Self { none_is_leaf, sorted, scope, is_leaf: predicate(is_leaf)?, names: None })
     }
 
     /// The rules of a boundary, for a call whose parameters have these names: None is a leaf and dicts keep their order,
@@ -56,4 +64,13 @@ impl Rules {
             None => Ok(false),
         }
     }
+}
+
+#[inline]
+fn predicate(is_leaf: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Link<PyAny>>> {
+    let is_leaf = is_leaf.filter(|predicate| !predicate.is_none());
+    if let Some(predicate) = is_leaf {
+        check_function("is_leaf", predicate)?;
+    }
+    Ok(is_leaf.map(|predicate| predicate.clone().unbind().into()))
 }
