@@ -80,11 +80,21 @@ def test_what_the_function_makes_is_the_caller_s(kind: str, alone: bool) -> None
     assert compiled.cache_info().currsize == 1
 
 
-@pytest.mark.parametrize(
-    "captured",
-    [SHARED, TAGS, Color.RED, Log, len, threading.Lock(), np.dtype("f4"), datetime.date(2020, 1, 1), Decimal("1.0")],
-    ids=["object", "set", "enum", "class", "function", "lock", "dtype", "date", "decimal"],
-)
+CAPTURED = {
+    "object": SHARED,
+    "set": TAGS,
+    "enum": Color.RED,
+    "class": Log,
+    "function": len,
+    "module": np,
+    "lock": threading.Lock(),
+    "dtype": np.dtype("f4"),
+    "date": datetime.date(2020, 1, 1),
+    "decimal": Decimal("1.0"),
+}
+
+
+@pytest.mark.parametrize("captured", CAPTURED.values(), ids=CAPTURED)
 def test_what_the_function_captured_comes_back_as_itself(captured: Any) -> None:
     compiled = crt.compile(lambda x: (x, captured, [captured]))
     for _ in range(3):
@@ -102,6 +112,16 @@ def test_what_somebody_else_keeps_is_shared() -> None:
         assert results[0][2] == {SHARED}
         assert results[0][3] is not results[1][3]
         assert results[0][3].log is SHARED
+
+
+def test_what_an_object_leads_to_is_shared_where_it_is_never_copied() -> None:
+    def function(x: Any) -> Any:
+        return x, Log(np, Log, function.__code__, len)
+
+    compiled = crt.compile(function)
+    first, second = compiled(X)[1], compiled(X)[1]
+    assert first is not second
+    assert first.lines == second.lines == [np, Log, function.__code__, len]
 
 
 def test_two_leaves_that_are_one_object_stay_one() -> None:

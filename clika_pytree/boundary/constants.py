@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# What these lead to is not part of a value, and copying gives the object itself.
+# What these lead to is not part of a value, and they are not copied.
 ATOMS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, types.FrameType)
 
 
@@ -62,15 +62,18 @@ def is_fixed(leaf: Any) -> bool:
 def held_elsewhere(leaves: list[Any]) -> list[Any]:
     """The objects that the leaves lead to and that others hold, too: the function captured them, or keeps them.
 
-    They are those with more references than come from the leaves, as the collector counts.
+    They are those with more references than come from the leaves, as the collector counts, and what is never copied.
     """
     probe = bytearray()
     within: dict[int, Any] = {id(probe): probe}
     inner = Counter[int](map(id, leaves))
     agenda = [leaf for leaf in leaves if id(class_of(leaf)) not in PLAIN]
+    atoms: dict[int, Any] = {}
     while agenda:
         found = agenda.pop()
-        if id(found) not in within and not isinstance(found, ATOMS):
+        if isinstance(found, ATOMS):
+            atoms[id(found)] = found
+        elif id(found) not in within:
             within[id(found)] = found
             parts = gc.get_referents(found)
             inner.update(map(id, parts))
@@ -80,7 +83,8 @@ def held_elsewhere(leaves: list[Any]) -> list[Any]:
     within.clear()
     counts = [sys.getrefcount(held) for held in objects]
     own = counts[0] - 1  # its name is a reference to the probe
-    return [held for held, count in zip(objects[1:], counts[1:], strict=True) if count - own > inner[id(held)]]
+    shared = [held for held, count in zip(objects[1:], counts[1:], strict=True) if count - own > inner[id(held)]]
+    return [*shared, *atoms.values()]
 
 
 def without_sizes(value: Any) -> Any:
