@@ -67,6 +67,8 @@ def test_what_needs_a_value_names_the_line(what):
     [
         (lambda x: np.asarray(x), "np.asarray() of a tensor", "np.stack, not np.array"),
         (lambda x: np.array([x, x]), "np.asarray() of a tensor", "np.stack, not np.array"),
+        (lambda x: np.zeros(3).__setitem__(0, x[0, 0]), "float() needs the value of a tensor", "np.zeros_like(x) for"),
+        (lambda x: np.zeros(3).__setitem__(slice(3), x[0]), "np.asarray() of a tensor", "np.zeros_like(x), not into"),
         (lambda x: CAPTURED[x[0].astype(int)], "A tensor as an index", "np.take_along_axis(table, index, 0)"),
         (lambda x: [1, 2, 3][x[0, 0].astype(int)], "A tensor as an index", "np.take_along_axis(table, index, 0)"),
         (lambda x: np.copyto(CAPTURED, x[0]), "np.copyto writes into an array that the function captured", "x.copy()"),

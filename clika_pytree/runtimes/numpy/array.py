@@ -322,20 +322,21 @@ class MethodCall:
 def refused_value(name: str) -> Callable[..., Any]:
     text = {
         "__bool__": "A branch (if, while, and, or, not)",
-        "__array__": "np.asarray(), or numpy where it looks for one,",
+        "__contains__": "`in`",
+        "__format__": "Formatting",
+        "__reduce_ex__": "Pickling or copying",
     }
-    text |= {"__contains__": "`in`", "__format__": "Formatting", "__reduce_ex__": "Pickling or copying"}
     short = text.get(name, name.strip("_") + "()" if name.startswith("__") else f".{name}()")
 
     def method(self: Recorded, *args: Any, **kwargs: Any) -> Any:
         self.traced_tape.check_open()
         if name == "__array__":
             raise refusal(
-                "np.asarray() of a tensor, or a numpy function that makes an array of it, needs its value, which "
-                "differs from call to call",
-                "use a function that numpy hands over: np.stack, not np.array, for a list of tensors; to read an "
-                "array that was captured at an index, pass it as an argument, or write "
-                "np.take_along_axis(table, index, 0)",
+                "np.asarray() of a tensor, or whatever else makes an array of it (np.array([x, y]), y[:] = x), needs "
+                "its value, which differs from call to call",
+                "use a function that numpy hands over: np.stack, not np.array, for a list of tensors; write into "
+                "np.zeros_like(x), not into np.zeros(shape); to read an array that was captured at an index, pass it "
+                "as an argument, or write np.take_along_axis(table, index, 0)",
             )
         if name == "__index__":
             raise refusal(
@@ -343,6 +344,8 @@ def refused_value(name: str) -> Callable[..., Any]:
                 "pass the array as an argument, of which table[index] is recorded; "
                 "np.take_along_axis(table, index, 0) reads one that is captured",
             )
+        if name in ("__float__", "__int__", "__complex__"):  # numpy calls them for `y[0] = x[0]`
+            raise needs_value(short, "np.where for a branch, np.zeros_like(x) for an array to write into")
         raise needs_value(short)
 
     return method

@@ -67,10 +67,10 @@ def attribute_advice(value: Any, name: str) -> str:
     return "leave it out of the compiled function"
 
 
-def needs_value(what: str) -> RecordingError:
+def needs_value(what: str, instead: str = "np.where for a branch") -> RecordingError:
     """The refusal of everything that would bake the numbers of the first call into the graph."""
     return refusal(
         f"{what} needs the value of a tensor, which differs from call to call",
-        "compute with arrays instead (np.where for a branch), or leave this step out of the compiled function and "
-        "return what it needs",
+        f"compute with arrays instead ({instead}), or leave this step out of the compiled function and return what it "
+        "needs",
     )
