@@ -165,7 +165,7 @@ def parse_keystr(text: str) -> KeyPath:
 
     What was read is written the same again, `keystr(parse_keystr(text)) == text`, and `key_get` follows it to the leaf
     that the text was written for. Text does not tell all classes of keys apart: `[0]` is read as a `SequenceKey` and
-    `.x` as a `GetAttrKey`, also where they came from a dict or a dataclass.
+    `.x` as a `GetAttrKey`, also where they came from a dict or a dataclass. Nor does it tell two NaNs in a dict apart.
 
     Args:
         text: What `keystr(path)` gave, without `simple` and `separator`: keys in brackets, `[0]` or `['a']`, names
